@@ -106,7 +106,9 @@ mod tests {
     #[test]
     fn a_request_names_a_workspace_exactly() {
         let ground = ground(&["/srv/a", "/srv/b"]).unwrap();
-        assert_eq!(ground.workspace("/srv/b").unwrap(), PathBuf::from("/srv/b"));
+        for same in ["/srv/b", "/srv/b/", "/srv//b", "/srv/./b"] {
+            assert_eq!(ground.workspace(same).unwrap(), PathBuf::from("/srv/b"), "{same}");
+        }
         for other in ["/srv", "/srv/a/x", "/srv/a/../b", "/", "", "srv/a", "/srv/ab"] {
             assert_eq!(ground.workspace(other).unwrap_err().kind, ErrorKind::Denied, "{other}");
         }

@@ -11,6 +11,9 @@ use tokio::time::Instant;
 /// nothing of it.
 const LOOKS_AGAIN: Duration = Duration::from_millis(100);
 
+/// How long a connection on which nobody is known has for its answers, where there is no room for another one.
+const STRANGERS_TIME: Duration = Duration::from_secs(3);
+
 /// So many connections as there may be.
 #[derive(Debug, Clone)]
 pub(crate) struct Room(Arc<Inner>);
@@ -31,6 +34,9 @@ struct Places {
 
 #[derive(Debug)]
 struct Taken {
+    begun: Instant,
+    /// Whether what it asked is still to be answered.
+    works: bool,
     /// Since when it has no request in flight: from its beginning, or from the end of its last answer. `None` as long as
     /// it has one.
     idle_since: Option<Instant>,
@@ -59,6 +65,12 @@ impl Taken {
     fn is_idle(&self) -> bool {
         self.idle_since.is_some() && !self.flow.is_unwritten()
     }
+
+    /// Whether it is one of a stranger who had time enough to read what anybody is told. Where that takes long, all
+    /// places would be held by those who do not read it.
+    fn is_strangers(&self) -> bool {
+        !self.flow.is_known() && !self.works && self.begun.elapsed() >= STRANGERS_TIME
+    }
 }
 
 impl Room {
@@ -69,7 +81,7 @@ impl Room {
     }
 
     /// A place for a connection that came in. Where there is none, whoever waits longest without a request in flight
-    /// makes room; as long as all have one, this waits.
+    /// makes room, or else the oldest stranger; as long as all that are known have a request, this waits.
     pub(crate) async fn take(&self, flow: &Arc<Flow>) -> Place {
         loop {
             if let Some(place) = self.try_take(flow) {
@@ -91,6 +103,8 @@ impl Room {
         let (number, leaves) = (places.next, Arc::new(Notify::new()));
         places.next += 1;
         let taken = Taken {
+            begun: Instant::now(),
+            works: false,
             idle_since: Some(Instant::now()),
             is_asked: false,
             leaves: leaves.clone(),
@@ -106,8 +120,11 @@ impl Room {
         if places.taken.values().any(|taken| taken.is_asked) {
             return;
         }
-        let idle = places.taken.values_mut().filter(|taken| taken.is_idle());
-        if let Some(longest) = idle.min_by_key(|taken| taken.idle_since) {
+        let all = || places.taken.iter();
+        let idle = all().filter(|(_, taken)| taken.is_idle()).min_by_key(|(_, t)| t.idle_since);
+        let strangers = || all().filter(|(_, t)| t.is_strangers()).min_by_key(|(_, t)| t.begun);
+        let number = idle.or_else(strangers).map(|(number, _)| *number);
+        if let Some(longest) = number.and_then(|number| places.taken.get_mut(&number)) {
             longest.is_asked = true;
             longest.leaves.notify_one();
         }
@@ -126,11 +143,13 @@ impl Room {
 }
 
 impl Place {
-    /// Waits until somebody else needs the place, and nothing is broken off when it is given up.
+    /// Waits until somebody else needs the place, and nothing is broken off when it is given up that somebody was told
+    /// who is known.
     pub(crate) async fn is_to_leave(&self) {
         loop {
             self.leaves.notified().await;
-            let taken = self.room.places().taken.get(&self.number).map(Taken::is_idle);
+            let may_leave = |taken: &Taken| taken.is_idle() || taken.is_strangers();
+            let taken = self.room.places().taken.get(&self.number).map(may_leave);
             // ORDER: looked at again here, where the connection does nothing meanwhile: it may have been asked while it
             // began with a request.
             if taken != Some(false) {
@@ -144,7 +163,7 @@ impl Place {
     pub(crate) fn begins(&self) -> impl Fn() -> InFlight + Clone + use<> {
         let (room, number) = (self.room.clone(), self.number);
         move || {
-            room.change(number, |taken| taken.idle_since = None);
+            room.change(number, |taken| (taken.idle_since, taken.works) = (None, true));
             InFlight { room: room.clone(), number }
         }
     }
@@ -157,9 +176,18 @@ impl Drop for Place {
     }
 }
 
+impl InFlight {
+    /// Says that there is an answer, which is still to be taken.
+    pub(crate) fn is_answered(&self) {
+        self.room.change(self.number, |taken| taken.works = false);
+    }
+}
+
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.room.change(self.number, |taken| taken.idle_since = Some(Instant::now()));
+        let idle_since = Some(Instant::now());
+        self.room
+            .change(self.number, |taken| (taken.idle_since, taken.works) = (idle_since, false));
     }
 }
 
@@ -210,6 +238,7 @@ mod tests {
     async fn who_has_something_to_write_or_begins_meanwhile_stays() {
         let room = Room::new(1);
         let (writes, flow) = next(&room).await;
+        flow.tell_known();
         flow.tell_unwritten(true);
         let asked = async {
             tokio::select! {
@@ -231,5 +260,32 @@ mod tests {
         });
         drop(came);
         assert!(room.places().taken.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stranger_who_does_not_read_makes_room_and_nobody_who_is_known() {
+        let room = Room::new(2);
+        let (known, flow) = next(&room).await;
+        flow.tell_known();
+        let (stranger, _) = next(&room).await;
+        let (asks, reads_nothing) = (known.begins()(), stranger.begins()());
+        // What is still to be answered may become known by that.
+        assert!(timeout(MOMENT, next(&room)).await.is_err());
+        asks.is_answered();
+        reads_nothing.is_answered();
+        let begun = Instant::now();
+        let (next_one, _) = tokio::join!(next(&room), async {
+            tokio::select! {
+                () = stranger.is_to_leave() => {}
+                () = known.is_to_leave() => panic!("somebody is known there"),
+            }
+            drop((reads_nothing, stranger));
+        });
+        assert!(begun.elapsed() < MOMENT);
+        // One that came just now has some time.
+        let another = next_one.0.begins()();
+        another.is_answered();
+        assert!(timeout(STRANGERS_TIME / 2, next(&room)).await.is_err());
+        assert!(timeout(MOMENT, known.is_to_leave()).await.is_err());
     }
 }

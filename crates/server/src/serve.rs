@@ -181,7 +181,9 @@ fn spawn(
             async move {
                 let mut request: Request = request.map(Body::new);
                 request.extensions_mut().insert(way.await);
+                request.extensions_mut().insert(flow.clone());
                 let answer = routes.oneshot(request).await?;
+                in_flight.is_answered();
                 flow.tell_upgraded(answer.status() == StatusCode::SWITCHING_PROTOCOLS);
                 Ok::<_, Infallible>(holding(answer, in_flight))
             }

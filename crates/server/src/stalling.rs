@@ -14,12 +14,23 @@ use tokio::time::Sleep;
 pub(crate) struct Flow {
     is_upgraded: AtomicBool,
     is_unwritten: AtomicBool,
+    is_known: AtomicBool,
 }
 
 impl Flow {
     /// Says whether it does not speak HTTP any more.
     pub(crate) fn tell_upgraded(&self, is_upgraded: bool) {
         self.is_upgraded.store(is_upgraded, Ordering::Relaxed);
+    }
+
+    /// Says that somebody asked over it who may ask more than anybody may.
+    pub(crate) fn tell_known(&self) {
+        self.is_known.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody did.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_known.load(Ordering::Relaxed)
     }
 
     /// Says whether something waits to be written that its other side does not take.

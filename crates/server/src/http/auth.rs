@@ -18,6 +18,14 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Whether the key is still good. Where the database cannot be read nothing was revoked that anybody knows of.
+    pub(crate) async fn is_known_still(&self, server: &Server) -> bool {
+        match &self.key {
+            Some(key) => !matches!(server.0.sessions.key_is_good(&key.prefix).await, Ok(false)),
+            None => true,
+        }
+    }
+
     /// Whose sessions are seen; empty is the local user.
     pub(crate) fn owner(&self) -> &str {
         self.key.as_ref().map_or("", |key| key.name.as_str())
@@ -51,7 +59,15 @@ pub(super) async fn caller(
     way: Way,
     headers: &HeaderMap,
 ) -> Result<Caller, Problem> {
-    let Some(given) = headers.get(header::AUTHORIZATION) else {
+    let mut all = headers.get_all(header::AUTHORIZATION).iter();
+    let given = all.next();
+    if all.next().is_some() {
+        // Each is read by somebody on the way: who asks is not for a server to choose.
+        return Err(Error::new(ErrorKind::Usage, "there are two authorizations")
+            .hint("Send one `authorization: Bearer KEY`.")
+            .into());
+    }
+    let Some(given) = given else {
         let needs_key = way != Way::Unix && server.requires_keys().await?;
         return match way {
             _ if needs_key => Err(unknown("no key is given")),

@@ -1,6 +1,7 @@
 //! Parts of a request. What is wrong with one is told as a problem.
 
 use super::error::Problem;
+use super::keyed;
 use axum::body::Bytes;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -75,12 +76,18 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
             Ok(Err(rejection)) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
                 Err(too_long().into())
             }
+            Ok(Err(rejection)) if keyed::revoked(&rejection).is_some() => Err(unkeyed()),
             Ok(Err(rejection)) => Err(Error::new(ErrorKind::Usage, said(&rejection.body_text()))
                 .hint("Send the whole body, as long as its head says.")
                 .into()),
             Err(_) => Err(too_slow()),
         }
     }
+}
+
+/// The refusal of a body whose key was revoked while it came.
+pub(super) fn unkeyed() -> Problem {
+    Problem::with_status(StatusCode::UNAUTHORIZED, keyed::no_key())
 }
 
 fn too_long() -> Error {

@@ -3,11 +3,13 @@
 
 use super::auth::{self, Caller};
 use super::error::{Logged, Problem};
+use super::keyed::keyed;
 use super::origin;
 use super::untaken::Untaken;
 use crate::Server;
 use crate::holding::holding;
 use crate::serve::Way;
+use crate::stalling::Flow;
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode};
@@ -76,9 +78,9 @@ impl Counted {
 
     /// Waits until its key is revoked. What the end of a server lets end by itself needs no more.
     pub(crate) fn loses_its_key(&self) -> Reason<()> {
-        match self.stream.clone() {
+        match &self.stream {
             None => Box::pin(std::future::pending()),
-            Some((server, caller)) => Box::pin(async move { is_revoked(&server, &caller).await }),
+            Some((server, caller)) => loses_its_key(server, caller),
         }
     }
 }
@@ -86,15 +88,20 @@ impl Counted {
 /// Waits for a reason to end something.
 pub(crate) type Reason<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
+/// Waits until the key of a caller is revoked, for what goes on while that holds.
+pub(super) fn loses_its_key(server: &Server, caller: &Caller) -> Reason<()> {
+    let (server, caller) = (server.clone(), caller.clone());
+    Box::pin(async move { is_revoked(&server, &caller).await })
+}
+
 /// Waits until the key of a caller is revoked.
 async fn is_revoked(server: &Server, caller: &Caller) {
-    let Some(key) = &caller.key else { return std::future::pending().await };
-    loop {
+    if caller.key.is_none() {
+        return std::future::pending().await;
+    }
+    tokio::time::sleep(LOOKS_AGAIN).await;
+    while caller.is_known_still(server).await {
         tokio::time::sleep(LOOKS_AGAIN).await;
-        // Where the database cannot be read nothing was revoked that anybody knows of.
-        if matches!(server.0.sessions.key_is_good(&key.prefix).await, Ok(false)) {
-            return;
-        }
     }
 }
 
@@ -185,7 +192,7 @@ pub(super) async fn guard(State(server): State<Server>, request: Request, next: 
 
 async fn pass(
     server: &Server,
-    mut request: Request,
+    request: Request,
     next: Next,
     (number, line): (&str, &str),
 ) -> Result<Response, Problem> {
@@ -198,7 +205,9 @@ async fn pass(
     }
     let way = request.extensions().get::<Way>().copied().unwrap_or(Way::OwnTcp);
     let caller = auth::caller(server, way, request.headers()).await?;
+    tell_known(&request);
     server.0.rates.take(&caller, Instant::now())?;
+    let mut request = request.map(|body| keyed(server, &caller, body));
     let room = server.0.untaken.check(caller.owner());
     let counted = match room.and_then(|()| server.0.requests.take(caller.owner(), MAX_REQUESTS)) {
         Ok(counted) => counted,
@@ -235,6 +244,13 @@ async fn pass(
     });
     let work = Work { task: work, ends_with_its_caller };
     work.done().await
+}
+
+/// Says of the connection that whoever asks over it is known.
+pub(super) fn tell_known(request: &Request) {
+    if let Some(flow) = request.extensions().get::<Arc<Flow>>() {
+        flow.tell_known();
+    }
 }
 
 /// Whether an answer is given for which its owner has no room.

@@ -8,6 +8,7 @@
 mod allow;
 mod approvals;
 mod auth;
+mod closing;
 mod conditions;
 mod digest;
 mod document;
@@ -21,6 +22,7 @@ mod files;
 mod guard;
 mod head;
 mod health;
+mod keyed;
 mod layers;
 mod lookout;
 #[cfg(feature = "mcp")]

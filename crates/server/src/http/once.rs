@@ -69,6 +69,17 @@ pub(super) async fn once(State(server): State<Server>, request: Request, next: N
     }
 }
 
+/// Marks an answer that says in a good status that something was not done.
+#[derive(Debug, Clone, Copy)]
+struct NotDone;
+
+/// The answer, which is not kept: what it is of may be tried again.
+pub(super) fn not_done(answer: impl IntoResponse) -> Response {
+    let mut response = answer.into_response();
+    response.extensions_mut().insert(NotDone);
+    response
+}
+
 /// What is to be done once: the path with its names, and the key.
 type What = (String, Vec<u8>);
 
@@ -114,7 +125,7 @@ async fn answered(
     }
     let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
     // What did not succeed may be tried again.
-    if !response.status().is_success() {
+    if !response.status().is_success() || response.extensions().get::<NotDone>().is_some() {
         return Ok(response);
     }
     let (parts, body) = response.into_parts();

@@ -73,8 +73,16 @@ pub(crate) fn mode(text: &str) -> Result<u32> {
     })
 }
 
-/// Bytes in base64, of either alphabet, padded or not; a `+` that a form made a space of as well.
+/// What stands in base64 in a field with `_base64` behind its name.
 pub(crate) fn decoded(field: &str, base64: &str) -> Result<ByteString> {
+    bytes(base64).ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("{field}_base64 is no base64"))
+            .hint(format!("Encode the bytes, or give {field} where they are UTF-8."))
+    })
+}
+
+/// Bytes in base64, of either alphabet, padded or not; a `+` that a form made a space of as well.
+pub(crate) fn bytes(base64: &str) -> Option<ByteString> {
     let plain: String = base64
         .trim_end_matches('=')
         .chars()
@@ -84,11 +92,7 @@ pub(crate) fn decoded(field: &str, base64: &str) -> Result<ByteString> {
             other => other,
         })
         .collect();
-    let bytes = STANDARD_NO_PAD.decode(plain);
-    bytes.map(ByteString::from).map_err(|_| {
-        Error::new(ErrorKind::Usage, format!("{field}_base64 is no base64"))
-            .hint(format!("Encode the bytes, or give {field} where they are UTF-8."))
-    })
+    STANDARD_NO_PAD.decode(plain).ok().map(ByteString::from)
 }
 
 #[cfg(test)]

@@ -5,15 +5,17 @@ use super::error::Answer;
 use super::execs::tell_end;
 use super::extract::Body;
 use super::objects;
+use super::once::not_done;
 use super::secrets::{given, may_grant};
 use super::start::lead;
 use super::wish::{MAX_INIT_LINES, OnGround, Wish, lie_on, too_many};
 use crate::Server;
 use crate::traces::{Fact, Span};
 use axum::Json;
+use axum::response::{IntoResponse, Response};
 use cofferdam_core::{
-    Cause, Ending, EndingReport, Enforced, Error, ErrorKind, ExecOrder, Omitted, Result, RunReport,
-    UsageReport,
+    Cause, Ending, EndingKind, EndingReport, Enforced, Error, ErrorKind, ExecOrder, Omitted,
+    Result, RunReport, UsageReport,
 };
 pub(crate) use cofferdam_session::objects::{FailureName, RunWish};
 use cofferdam_session::{
@@ -44,7 +46,7 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
 #[utoipa::path(post, path = "/v1/run", tag = "run", request_body = objects::RunOrder, responses(
     (status = 200, description = "What came of it.", body = objects::RunResult),
 ))]
-async fn run(door: Door<Runs>, Body(wish): Body<RunWish>) -> Answer<Json<RunReport>> {
+async fn run(door: Door<Runs>, Body(wish): Body<RunWish>) -> Answer<Response> {
     let begin = Instant::now();
     may_grant(&door, &wish.sandbox.secrets).await?;
     if wish.on_failure != FailureName::Destroy {
@@ -70,7 +72,7 @@ async fn run(door: Door<Runs>, Body(wish): Body<RunWish>) -> Answer<Json<RunRepo
         Err(RunError { failure, enforced, new_control_files, kept, .. }) => {
             let ending = match failure {
                 RunFailure::Work(Failure::Ended(done)) => {
-                    return Ok(Json(told(*done, begin, kept, new_control_files)));
+                    return Ok(told(*done, begin, kept, new_control_files));
                 }
                 RunFailure::Provision(error) | RunFailure::Work(Failure::Own(error)) => {
                     return Err(error.into());
@@ -82,7 +84,7 @@ async fn run(door: Door<Runs>, Body(wish): Body<RunWish>) -> Answer<Json<RunRepo
             (Done { output: Err(ending), enforced }, kept, new_control_files)
         }
     };
-    Ok(Json(told(done, begin, kept, new_control_files)))
+    Ok(told(done, begin, kept, new_control_files))
 }
 
 /// The answer.
@@ -91,12 +93,27 @@ fn told(
     begin: Instant,
     kept: Option<Kept>,
     new_control_files: Option<Vec<String>>,
-) -> RunReport {
-    RunReport {
+) -> Response {
+    let report = RunReport {
         duration_ms: begin.elapsed().as_secs_f64() * 1000.0,
         session: kept.map(|kept| kept.session.to_string()),
         new_control_files,
         ..report_of(done.output, done.enforced)
+    };
+    // What never ran is no run that was done.
+    match report.ending.kind {
+        EndingKind::NotStarted | EndingKind::SetupFailed => not_done(Json(report)),
+        EndingKind::Exited
+        | EndingKind::Signaled
+        | EndingKind::TimedOut
+        | EndingKind::OutOfMemory
+        | EndingKind::Pids
+        | EndingKind::Output
+        | EndingKind::Canceled
+        | EndingKind::Disk
+        | EndingKind::Lease
+        | EndingKind::SecretAlarm
+        | EndingKind::Lost => Json(report).into_response(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! A body that is a secret, of which as little as possible stays in memory.
 
 use super::error::Problem;
-use super::extract::{JSON_BODY_TIME, too_slow};
+use super::extract::{JSON_BODY_TIME, too_slow, unkeyed};
+use super::keyed;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use cofferdam_core::secret::{MAX_SECRET_BYTES, SecretValue};
@@ -23,6 +24,7 @@ impl<S: Send + Sync> FromRequest<S> for SecretBody {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         match tokio::time::timeout(JSON_BODY_TIME, read(request.into_body())).await {
+            Ok(Err(error)) if keyed::revoked(&error).is_some() => Err(unkeyed()),
             Ok(bytes) => Ok(Self(SecretValue::new(bytes?)?)),
             Err(_) => Err(too_slow()),
         }

@@ -2,7 +2,7 @@
 
 use super::door::{Deed, Door, Looks, SetsSecrets};
 use super::error::Answer;
-use super::extract::Path;
+use super::extract::{Path, unkeyed};
 use super::objects;
 use super::secret_body::SecretBody;
 use crate::Server;
@@ -39,7 +39,20 @@ async fn put(
     Path(secret): Path<String>,
     SecretBody(value): SecretBody,
 ) -> Answer<Json<SecretReport>> {
-    Ok(Json(door.sessions.put_secret(name(secret)?, value).await?))
+    let name = name(secret)?;
+    // What is revoked has its secrets removed, and one that came later would stay.
+    if !door.caller.is_known_still(&door.server).await {
+        return Err(unkeyed());
+    }
+    let report = door.sessions.put_secret(name.clone(), value).await?;
+    // ORDER: looked at again behind it: a revocation in between has removed what was there before.
+    if door.caller.is_known_still(&door.server).await {
+        return Ok(Json(report));
+    }
+    match door.sessions.remove_secret(name).await {
+        Err(error) if error.kind != ErrorKind::NotFound => Err(error.into()),
+        Ok(()) | Err(_) => Err(unkeyed()),
+    }
 }
 
 /// Removes a secret. Commands that have it keep it until they end.

@@ -2,6 +2,7 @@
 
 use super::error::Problem;
 use super::guard::{Counted, Reason};
+use super::keyed;
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result, hexadecimal};
@@ -102,6 +103,9 @@ impl AsyncRead for Upload {
             match Pin::new(&mut self.data).poll_next(context) {
                 Poll::Ready(Some(Ok(piece))) => self.keep(piece)?,
                 Poll::Ready(Some(Err(error))) => {
+                    if let Some(revoked) = keyed::revoked(&error) {
+                        return Poll::Ready(Err(self.refuse(StatusCode::UNAUTHORIZED, revoked)));
+                    }
                     let error = Error::new(ErrorKind::Canceled, "the body broke off").source(error);
                     return Poll::Ready(Err(self.refuse(StatusCode::BAD_REQUEST, error)));
                 }

@@ -5,10 +5,12 @@ use super::error::Answer;
 use super::extract::{Body, Path};
 use super::guard::Minutes;
 use super::objects;
+use super::once::not_done;
 use super::ports::Exposer;
 use super::wish::{OnGround, SpecWish};
 use crate::Server;
 use axum::Json;
+use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind, Result};
 pub(crate) use cofferdam_session::objects::{ToolArguments, ToolList, ToolOutcome, ToolReport};
 use cofferdam_session::{KeyScope, SessionOrder};
@@ -60,7 +62,7 @@ async fn call(
     door: Door<Runs>,
     Path((pack, tool)): Path<(String, String)>,
     Body(ToolArguments(arguments)): Body<ToolArguments>,
-) -> Answer<Json<ToolOutcome>> {
+) -> Answer<Response> {
     refuse_half(&door)?;
     let toolbox = toolbox(&door, pack_of(&pack)?)?;
     if !toolbox.tools().iter().any(|known| known.name == tool) {
@@ -81,7 +83,8 @@ async fn call(
     let outcome =
         outcome.map_err(|e| Error::new(ErrorKind::Io, "a call of a tool broke off").source(e))?;
     let cofferdam_tools::Outcome { text, structured, is_error } = outcome;
-    Ok(Json(ToolOutcome { text, structured, is_error }))
+    let told = Json(ToolOutcome { text, structured, is_error });
+    Ok(if is_error { not_done(told) } else { told.into_response() })
 }
 
 /// Refuses a caller who may not do everything: a tool's name does not say what it takes.

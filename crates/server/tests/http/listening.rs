@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tower::ServiceExt;
 
@@ -167,6 +167,40 @@ async fn connections_that_ask_for_nothing_shut_nobody_out() {
         told.push_str(std::str::from_utf8(&piece[..read]).unwrap());
     }
     drop((stream, silent, end));
+    task.await.unwrap();
+}
+
+#[tokio::test]
+async fn strangers_who_read_nothing_shut_nobody_out() {
+    let stage = Stage::with(|options| options.max_connections = 4).await;
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    let mut stream = asked(&address, "/v1/events/stream").await;
+    let mut strangers = Vec::new();
+    // More answers than there is room for on the way, of which nobody takes one.
+    let asks = "GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(64);
+    for _ in 0..8 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(2048).unwrap();
+        let mut one = socket.connect(address.parse().unwrap()).await.unwrap();
+        one.write_all(asks.as_bytes()).await.unwrap();
+        strangers.push(one);
+    }
+    for _ in 0..2 {
+        let answer = talk(TcpStream::connect(&address).await.unwrap(), ASK);
+        let answer = tokio::time::timeout(HEAD_TIME, answer).await.unwrap();
+        assert!(answer.contains("200 OK"), "{answer}");
+    }
+    stage.sandbox("", "a").await;
+    let mut told = String::new();
+    while !told.contains("provisioned") {
+        let mut piece = [0; 4096];
+        let read = stream.read(&mut piece).await.unwrap();
+        assert!(read > 0, "who is known was broken off: {told}");
+        told.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+    }
+    drop((stream, strangers, end));
     task.await.unwrap();
 }
 

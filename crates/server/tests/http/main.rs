@@ -11,6 +11,7 @@ mod hints;
 mod limits;
 mod listening;
 mod once;
+mod revoked;
 mod secrets;
 mod stage;
 mod streams;

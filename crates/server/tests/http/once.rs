@@ -76,6 +76,34 @@ async fn what_did_not_succeed_may_be_tried_again_with_its_key() {
 }
 
 #[tokio::test]
+async fn what_failed_within_a_good_answer_may_be_tried_again_with_its_key() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    let read = json!({ "sandbox": "a", "path": "later" });
+    let (tool, file) = ("/v1/tools/cofferdam/file_read", "/v1/sandboxes/a/files?path=later");
+    let failed = post(&stage, tool, "one", &read).await;
+    assert!(failed.status == 200 && failed.json()["is_error"] == true, "{}", failed.text);
+    assert_eq!(stage.ask("", &format!("PUT {file}"), "text").await.status, 201);
+    let done = post(&stage, tool, "one", &read).await;
+    assert_eq!(done.json()["is_error"], false, "{}", done.text);
+    // The control: what was done is told again.
+    assert!(stage.ask("", &format!("DELETE {file}"), "").await.status.is_success());
+    let again = post(&stage, tool, "one", &read).await;
+    assert!(again.text == done.text && again.headers.contains_key("idempotent-replayed"));
+    // Of a run the same holds: of one that never began, and not of one that failed.
+    for (run, kind, is_kept) in [
+        (json!({ "exec": { "argv": ["dance"] } }), "not_started", false),
+        (json!({ "exec": { "argv": ["out=x"] }, "preflight": ["exit=3"] }), "setup_failed", false),
+        (json!({ "exec": { "argv": ["exit=3"] } }), "exited", true),
+    ] {
+        let first = post(&stage, "/v1/run", kind, &run).await;
+        assert_eq!(first.json()["ending"]["kind"], kind, "{}", first.text);
+        let again = post(&stage, "/v1/run", kind, &run).await;
+        assert_eq!(again.headers.contains_key("idempotent-replayed"), is_kept, "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_is_never_passed_over() {
     let stage = Stage::new().await;
     let (mut taken, mut refused) = (0, 0);

@@ -3,7 +3,7 @@
 use super::table::{Opened, WORD_LENGTH};
 use crate::Server;
 use crate::http::error::Problem;
-use crate::http::guard::{Counted, Reason};
+use crate::http::guard::{Counted, Reason, tell_known};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::uri::{Authority, PathAndQuery, Uri};
@@ -85,6 +85,7 @@ async fn pass_on(
     opened: Opened,
     mut request: Request,
 ) -> Result<Response, Problem> {
+    tell_known(&request);
     let counted = opened.caller.stream(server)?;
     let stream = opened.session.connect(opened.port).await.map_err(|error| {
         if error.kind == ErrorKind::NotFound {

@@ -4,6 +4,8 @@ mod divert;
 mod rest;
 mod table;
 mod tunnel;
+#[cfg(test)]
+mod tunnel_tests;
 
 pub(super) use divert::divert;
 pub(in crate::http) use rest::Exposer;

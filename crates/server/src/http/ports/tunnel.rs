@@ -1,6 +1,7 @@
 //! A connection to a port as a WebSocket of bytes, for programs.
 
 use crate::Server;
+use crate::http::closing::{self, ALL_SAID};
 use crate::http::door::{Door, Runs};
 use crate::http::error::Answer;
 use crate::http::extract::Path;
@@ -20,7 +21,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// The longest message, either way.
-const MAX_TUNNEL_MESSAGE_BYTES: usize = 256 << 10;
+pub(super) const MAX_TUNNEL_MESSAGE_BYTES: usize = 256 << 10;
 /// How much is read at once.
 const PIECE_BYTES: usize = 64 << 10;
 /// How long a caller may not take what is sent.
@@ -54,7 +55,7 @@ async fn connect(
         .on_upgrade(async move |socket| carry(socket, stream, counted).await))
 }
 
-async fn carry(socket: WebSocket, stream: PortStream, counted: Counted) {
+pub(super) async fn carry(socket: WebSocket, stream: PortStream, counted: Counted) {
     let (mut out, mut heard) = socket.split();
     let (mut read, mut write) = tokio::io::split(stream);
     let to_caller = async {
@@ -65,37 +66,48 @@ async fn carry(socket: WebSocket, stream: PortStream, counted: Counted) {
             let piece = Bytes::copy_from_slice(buffer.get(..count).unwrap_or_default());
             match timeout(UNTAKEN, out.send(Message::Binary(piece))).await {
                 Ok(Ok(())) if count > 0 => {}
-                Ok(Ok(())) => return true,
-                Ok(Err(_)) | Err(_) => return false,
+                Ok(Ok(())) => return All::Said,
+                Ok(Err(_)) | Err(_) => return All::Untaken,
             }
         }
     };
     let from_caller = async {
-        while let Some(Ok(message)) = heard.next().await {
+        while let Some(message) = heard.next().await {
             let taken = match message {
-                Message::Binary(bytes) if bytes.is_empty() => write.shutdown().await,
-                Message::Binary(bytes) => write.write_all(&bytes).await,
-                Message::Close(_) => return,
-                Message::Text(_) | Message::Ping(_) | Message::Pong(_) => Ok(()),
+                Ok(Message::Binary(bytes)) if bytes.is_empty() => write.shutdown().await,
+                Ok(Message::Binary(bytes)) => write.write_all(&bytes).await,
+                Ok(Message::Close(_)) => return None,
+                Ok(Message::Text(_) | Message::Ping(_) | Message::Pong(_)) => Ok(()),
+                Err(error) => return closing::unread(&error),
             };
             if taken.is_err() {
-                return;
+                return Some((ALL_SAID, "the port takes no more"));
             }
+        }
+        None
+    };
+    let both = async {
+        tokio::pin!(from_caller);
+        tokio::select! {
+            closing = &mut from_caller => closing,
+            all = to_caller => match all {
+                // What the caller still says goes in until it hangs up.
+                All::Said => from_caller.await,
+                All::Untaken => None,
+            },
         }
     };
-    tokio::pin!(to_caller, from_caller);
-    tokio::select! {
-        _ = counted.is_over() => {}
-        () = &mut from_caller => {}
-        whole = &mut to_caller => {
-            // What the caller still says goes in until it hangs up.
-            if whole {
-                tokio::select! {
-                    _ = counted.is_over() => {}
-                    () = &mut from_caller => {}
-                }
-            }
-        }
-    }
+    let closing = tokio::select! {
+        over = counted.is_over() => Some(closing::over(over)),
+        closing = both => closing,
+    };
+    closing::part(&mut out, closing).await;
     drop(counted);
+}
+
+/// What became of all that a port said.
+enum All {
+    Said,
+    /// The caller does not take it.
+    Untaken,
 }

@@ -6,17 +6,17 @@
 //! what is kept on disk, so that nobody waits for a slow reader and nothing is held for him here; what is
 //! not kept any more is told as `dropped`. Everything else is JSON in text messages.
 
+use crate::http::closing::{self, ALL_SAID, Closing};
 use crate::http::error::{Answer, Problem};
-use crate::http::guard::{Counted, Minutes, Over};
+use crate::http::guard::{Counted, Minutes};
 use axum::body::Bytes;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use cofferdam_core::{Error, ErrorKind, Result};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio_tungstenite::tungstenite::Error as WsError;
 
 pub(crate) use cofferdam_session::objects::{SocketAsked as Asked, SocketTold as Told};
 
@@ -29,16 +29,6 @@ const ALIVE: Duration = Duration::from_secs(20);
 const MISSED_SIGNS: u32 = 3;
 /// How many answers wait to be sent. A caller whose answers wait is not heard.
 const WAITING_ANSWERS: usize = 16;
-/// The server goes away.
-const GOES_AWAY: u16 = 1001;
-/// The caller may not go on.
-const NOT_ALLOWED: u16 = 1008;
-/// A message is too long.
-const TOO_LONG: u16 = 1009;
-/// How long a connection stays after that, so that whoever still sends finds out why.
-const LINGERS: Duration = Duration::from_secs(2);
-/// Nothing more comes.
-const ALL_SAID: u16 = 1000;
 
 /// What goes out.
 #[derive(Debug)]
@@ -107,24 +97,11 @@ pub(super) fn talk(
         let closing = tokio::select! {
             closing = tell(&mut sink, first, tape, waiting) => closing,
             closing = hear(&mut stream, (&hand, &minutes), &answers) => closing,
-            over = counted.is_over() => Some(match over {
-                Over::Server => (GOES_AWAY, "the server ends"),
-                Over::Key => (NOT_ALLOWED, "the key was revoked"),
-            }),
+            over = counted.is_over() => Some(closing::over(over)),
         };
-        if let Some((code, reason)) = closing {
-            let frame = CloseFrame { code, reason: reason.into() };
-            let close = sink.send(Message::Close(Some(frame)));
-            tokio::time::timeout(MAX_UNREAD, close).await.ok();
-            // ORDER: what is unread resets the connection when it is dropped.
-            if code == TOO_LONG {
-                tokio::time::sleep(LINGERS).await;
-            }
-        }
+        closing::part(&mut sink, closing).await;
     })
 }
-
-type Closing = Option<(u16, &'static str)>;
 
 /// Tells the tape and the answers until the end of the tape, or until nobody takes them.
 async fn tell(
@@ -180,10 +157,7 @@ async fn hear(
         let message =
             match tokio::time::timeout(ALIVE * MISSED_SIGNS, stream.next()).await.ok()?? {
                 Ok(message) => message,
-                Err(error) if is_too_long(&error) => {
-                    return Some((TOO_LONG, "a message has more than 2 MiB"));
-                }
-                Err(_) => return None,
+                Err(error) => return closing::unread(&error),
             };
         let heard = match message {
             Message::Binary(bytes) => Ok(Heard::Input(bytes.to_vec())),
@@ -213,12 +187,6 @@ async fn hear(
     }
 }
 
-/// Whether a message was not taken because it is too long.
-fn is_too_long(error: &axum::Error) -> bool {
-    let inner = std::error::Error::source(error).and_then(|inner| inner.downcast_ref::<WsError>());
-    matches!(inner, Some(WsError::Capacity(_)))
-}
-
 fn parsed(text: &str) -> Result<Heard> {
     let asked: Asked = serde_json::from_str(text).map_err(|error| {
         let what = format!("the message is not understood: {error}");
@@ -228,7 +196,10 @@ fn parsed(text: &str) -> Result<Heard> {
     match (text, base64) {
         (Some(text), None) => Ok(Heard::Input(text.into_bytes())),
         (None, Some(base64)) => {
-            let bytes = crate::http::place::decoded("input", &base64)?;
+            let bytes = crate::http::place::bytes(&base64).ok_or_else(|| {
+                Error::new(ErrorKind::Usage, "base64 of the input is no base64")
+                    .hint("Encode the bytes, or give text where they are UTF-8.")
+            })?;
             Ok(Heard::Input(bytes.as_bytes().to_vec()))
         }
         (Some(_), Some(_)) | (None, None) => {
@@ -299,6 +270,7 @@ mod tests {
         check(r#"{"type":"resize","rows":1,"columns":2,"depth":3}"#, "depth");
         check(r#"{"type":"dance"}"#, "dance");
         check(r#"{"type":"input"}"#, "base64");
+        check(r#"{"type":"input","base64":"a*b"}"#, "base64 of the input");
         check("nothing", "not understood");
     }
 }

@@ -160,6 +160,36 @@ async fn a_message_over_a_web_socket_has_a_limit() {
     }
 }
 
+/// One short frame, masked with nothing.
+fn short(first: u8, text: &[u8]) -> Vec<u8> {
+    let mut frame = vec![first, 0x80 | u8::try_from(text.len()).unwrap(), 0, 0, 0, 0];
+    frame.extend_from_slice(text);
+    frame
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_web_socket_ends_with_a_close_on_both_sides() {
+    let check = async |is_loud: bool, said: Vec<u8>, code: u16| {
+        let (_state, mut near, _hears) = socket(is_loud).await;
+        near.write_all(&said).await.unwrap();
+        let mut told = Vec::new();
+        near.read_to_end(&mut told).await.unwrap();
+        // The last frame, which is short.
+        let last = told.iter().rposition(|byte| *byte == 0x88).map(|at| &told[at..]);
+        let last = last.unwrap_or_else(|| panic!("{said:?}: no Close"));
+        assert_eq!(last.len(), 2 + usize::from(last[1]), "{said:?}: {last:?}");
+        assert_eq!(u16::from_be_bytes([last[2], last[3]]), code, "{said:?}");
+    };
+    for is_loud in [false, true] {
+        check(is_loud, short(0x88, &1000_u16.to_be_bytes()), 1000).await;
+        check(is_loud, short(0x88, &4000_u16.to_be_bytes()), 4000).await;
+        // Bits and kinds that are kept for later, and a text that is none.
+        check(is_loud, short(0xc1, b"x"), 1002).await;
+        check(is_loud, short(0x83, b"x"), 1002).await;
+        check(is_loud, short(0x81, b"\xff"), 1007).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_web_socket_that_nobody_reads_ends() {
     let begun = Instant::now();
