@@ -175,6 +175,7 @@ impl Desk {
         let event = self.look().await?;
         self.follow(event).await?;
         if self.row.phase == Phase::Failed && self.row.incarnation == 1 {
+            // Nobody ever had it: its creator died before there was anything.
             return self.remove_what_never_was().await;
         }
         match self.trouble.take() {
@@ -183,19 +184,17 @@ impl Desk {
         }
     }
 
-    /// Removes one that nobody ever had: its creator failed or died before there was a sandbox, and what it was to
-    /// begin with may be there in part.
+    /// Removes one that nobody ever had.
     async fn remove_what_never_was(&mut self) -> Result<()> {
         self.row.facts.reason = Some(DestroyReason::Canceled);
         let _room = self.inner.store.while_room_is_made();
         self.drive(Event::Delete).await
     }
 
-    /// Whether it is one of these, which is gone then. For who wants it to run.
+    /// Whether it is a fork that was not made to its end, which is gone then. For who wants it to run.
     pub(crate) async fn never_was(&mut self) -> Result<bool> {
-        let is_first = self.row.incarnation == 1;
-        if is_first && matches!(self.row.phase, Phase::Creating | Phase::Failed) {
-            self.settle().await?;
+        if self.row.facts.unfilled {
+            self.remove_what_never_was().await?;
         }
         Ok(self.removed)
     }

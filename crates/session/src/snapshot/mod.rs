@@ -129,7 +129,7 @@ impl Sessions {
         let order = like(&desk.row, name)?;
         order.check()?;
         let inner = Arc::clone(&self.0);
-        let begun = beside(async move { inner.begin(&order).await });
+        let begun = beside(async move { begin(&inner, &order).await });
         let looked = match number {
             Some(_) => Ok(()),
             None => present(&mut desk).await,
@@ -148,6 +148,8 @@ impl Sessions {
         };
         let said = NewEvent::now("forked", json!({ "into": other.row.id, "point": number }));
         let told = beside(async move { desk.amend(Some(said)).await });
+        // Written with the sandbox that is made now.
+        other.row.facts.unfilled = false;
         let made = self.0.establish(&mut other).await;
         let told = told.await;
         made?;
@@ -175,6 +177,14 @@ impl SnapshotReport {
         let PointReport { point: snapshot, label, made_ms, files, bytes, .. } = point;
         Self { snapshot, label, made_ms, files, bytes }
     }
+}
+
+/// Writes down a session that others cannot use until all is there that it begins with. `None` where its name is taken.
+async fn begin(inner: &Arc<Inner>, order: &SessionOrder) -> Result<Option<Desk>> {
+    let backend = inner.backend(order.backend.as_deref().unwrap_or_default())?;
+    let mut row = order.row(SessionId::fresh()?, backend.name())?;
+    row.facts.unfilled = true;
+    inner.begin_with(row).await
 }
 
 /// Removes a session that is not to be after all. The error that caused it is the one to tell; what could not be

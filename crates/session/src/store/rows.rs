@@ -55,6 +55,9 @@ pub(crate) struct Facts {
     /// What its workspace was to hold from the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) manifest: Option<Provided>,
+    /// What it is to begin with, as a fork, is not all there: nobody has it yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) unfilled: bool,
     /// Its commands are no points of its history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) no_checkpoints: bool,
