@@ -4,8 +4,11 @@ use crate::place::{
     PYTHON, Place, SOON, caller, ended, everyone, lines_of, outcome, skipped, started, until,
 };
 use crate::sessions::phase;
+use rustix::fs::{FallocateFlags, fallocate};
+use serde_json::json;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,46 @@ impl<'a> Disk<'a> {
             .status();
         assert!(mounted.unwrap().success());
         Self(place)
+    }
+
+    /// One of real blocks, of 1 KiB, as `mkfs` makes them on a small disk. `None` where there can be none.
+    fn of_small_blocks(place: &'a Place) -> Option<Self> {
+        let image = place.base.join("disk.img");
+        fs::File::create(&image).unwrap().set_len(20 << 20).unwrap();
+        let made = Command::new("mke2fs")
+            .args(["-q", "-F", "-t", "ext4", "-b", "1024", "-m", "0"])
+            .arg(&image)
+            .status();
+        let mut mount = Command::new("mount");
+        mount.args(["-o", "loop"]).args([&image, &place.state]);
+        if !made.is_ok_and(|made| made.success()) || !mount.status().unwrap().success() {
+            return None;
+        }
+        let disk = Self(place);
+        fs::remove_dir(place.state.join("lost+found")).unwrap();
+        chown(&place.state, Some(place.uid()), Some(place.uid())).unwrap();
+        fs::set_permissions(&place.state, fs::Permissions::from_mode(0o700)).unwrap();
+        Some(disk)
+    }
+
+    /// Takes every block but so many bytes.
+    fn fill_but(&self, bytes: u64) {
+        let take = |file: &fs::File, at: u64, most: u64| {
+            fallocate(file, FallocateFlags::empty(), at, most).is_ok()
+        };
+        let left = self.0.state.join("probe-left");
+        let kept = fs::File::create(&left).unwrap();
+        assert!(bytes == 0 || take(&kept, 0, bytes));
+        let rest = fs::File::create(self.0.state.join("probe-rest")).unwrap();
+        let (mut at, mut size) = (0, 1 << 20);
+        while size >= 1024 {
+            match take(&rest, at, size) {
+                true => at += size,
+                false => size /= 2,
+            }
+        }
+        fs::remove_file(&left).unwrap();
+        rustix::fs::syncfs(&rest).unwrap();
     }
 
     /// Takes every block that is left.
@@ -102,6 +145,65 @@ fn on_a_full_disk_what_runs_can_be_seen_stopped_and_removed() {
         assert_eq!(whole.text(), "ok\n", "{whole:?}");
         place.says(&["rm", "t"], 0);
         assert_eq!(fs::read_dir(place.state.join("owed")).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn on_a_full_disk_of_small_blocks_sessions_can_be_seen_and_removed() {
+    if caller() != 0 {
+        return skipped("root", "only root mounts a disk to fill");
+    }
+    // Those that the file which is shared in memory begins with, fewer, and none.
+    for bytes in [10 << 10, 5 << 10, 0] {
+        everyone(|place| {
+            let Some(disk) = Disk::of_small_blocks(place) else {
+                return skipped("root", "no disk is mounted from a file");
+            };
+            place.says(&["create", "--cow", "--name", "s"], 0);
+            disk.fill_but(bytes);
+            assert_eq!(phase(place, "s"), "running");
+            let said = place.says(&["exec", "s", "--", "true"], 125);
+            assert!(said.stderr.contains("its disk is full"), "{said:?}");
+            place.says(&["stop", "s"], 0);
+            place.says(&["ls"], 0);
+            place.says(&["gc"], 0);
+            place.says(&["rm", "s"], 0);
+            assert_eq!(place.says(&["ls", "--json"], 0).object()["sessions"], json!([]));
+            fs::remove_file(place.state.join("probe-rest")).unwrap();
+            place.says(&["create", "--name", "t"], 0);
+            place.says(&["exec", "t", "--", "true"], 0);
+            drop(disk);
+        });
+    }
+}
+
+#[test]
+fn a_disk_of_small_blocks_that_fills_up_harms_nobody_who_is_at_work() {
+    if caller() != 0 {
+        return skipped("root", "only root mounts a disk to fill");
+    }
+    everyone(|place| {
+        let Some(disk) = Disk::of_small_blocks(place) else {
+            return skipped("root", "no disk is mounted from a file");
+        };
+        place.says(&["create", "--name", "s"], 0);
+        let line = "echo ready; read line";
+        let mut command = place.cofferdam(&["exec", "s", "-i", "--shell", line]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut waiting = started(&mut command);
+        let lines = lines_of(waiting.stdout.take().unwrap());
+        assert_eq!(lines.recv_timeout(SOON).unwrap(), "ready");
+        // Whoever has the database open has all that it needs of the disk.
+        let shared = fs::metadata(place.state.join("sessions.db-shm")).unwrap();
+        assert!(shared.blocks() * 512 >= shared.len(), "{shared:?}");
+        disk.fill_but(0);
+        assert_eq!(phase(place, "s"), "running");
+        drop(waiting.stdin.take());
+        let said = ended(waiting, SOON);
+        let is_told = said.code() == Some(1) || said.stderr.contains("its disk is full");
+        assert!(is_told, "as {}: {said:?}", place.uid());
+        place.says(&["rm", "s"], 0);
+        drop(disk);
     });
 }
 

@@ -12,6 +12,7 @@ mod read_before;
 mod reserve;
 mod rows;
 mod schema;
+mod sys;
 
 use crate::SessionId;
 use cofferdam_core::{Error, ErrorKind, Result};
