@@ -297,6 +297,91 @@ fn output_that_finds_no_room_is_counted() {
     });
 }
 
+/// Changes the database of a place by hand.
+fn change(place: &Place, what: &str) {
+    let script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])";
+    let base = place.state.join("sessions.db");
+    let mut command = place.host(PYTHON);
+    assert!(command.args(["-c", script]).arg(base).arg(what).status().unwrap().success());
+}
+
+#[test]
+fn what_was_done_and_cannot_be_told_says_that_it_was_done() {
+    everyone(|place| {
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        for text in ["one", "two"] {
+            place.says(&["exec", "s", "--shell", &format!("echo {text} >{text}")], 0);
+        }
+        place.says(&["snapshot", "create", "s", "--label", "before"], 0);
+        let file = place.base.join("exported");
+        let file = file.to_str().unwrap();
+        place.says(&["snapshot", "export", "s", "before", file], 0);
+        // As where the disk is full: nothing takes the event.
+        change(
+            place,
+            "CREATE TRIGGER no BEFORE INSERT ON events WHEN new.kind LIKE 'snapshot_%' \
+             OR new.kind IN ('applied', 'discarded') BEGIN SELECT RAISE(FAIL, 'no room'); END",
+        );
+        let snapshots = || {
+            let all = place.says(&["snapshot", "ls", "s", "--json"], 0).object();
+            all["snapshots"].as_array().unwrap().len()
+        };
+        let untold = |words: &[&str], done: &str| {
+            let said = place.says(words, 1).stderr;
+            let is_told = said.contains(done)
+                && said.contains("but that could not be written down among the events")
+                && said.contains("no room");
+            assert!(is_told, "{words:?}: {said}");
+        };
+        untold(&["snapshot", "create", "s", "--label", "more"], "it was taken as snapshot ");
+        assert_eq!(snapshots(), 2);
+        untold(&["snapshot", "rm", "s", "more"], " is gone");
+        assert_eq!(snapshots(), 1);
+        let import = ["snapshot", "import", "s", file, "--label", "in"];
+        untold(&import, "it came in as snapshot ");
+        assert_eq!(snapshots(), 2);
+        place.says(&["exec", "s", "--", "rm", "one"], 0);
+        untold(&["snapshot", "restore", "s", "before"], "the session stands at snapshot ");
+        assert_eq!(place.says(&["exec", "s", "--", "cat", "one"], 0).text(), "one\n");
+        untold(&["apply", "s", "one"], "what was to land has landed (1)");
+        assert_eq!(fs::read_to_string(place.workspace.join("one")).unwrap(), "one\n");
+        untold(&["discard", "s"], "what was to be dropped is dropped (1)");
+        place.says(&["exec", "s", "--", "test", "!", "-e", "two"], 0);
+        // The control: what was not done says nothing of that.
+        let said = place.says(&["snapshot", "rm", "s", "none"], 1);
+        assert!(!said.stderr.contains("is gone"), "{said:?}");
+    });
+}
+
+#[test]
+fn what_makes_room_works_on_a_full_disk() {
+    if caller() != 0 {
+        return skipped("root", "only root mounts a disk to fill");
+    }
+    everyone(|place| {
+        let disk = Disk::mount(place);
+        place.says(&["create", "--cow", "--name", "s"], 0);
+        place.says(&["exec", "s", "--shell", "head -c 3000000 /dev/urandom >big; echo >small"], 0);
+        place.says(&["snapshot", "create", "s", "--label", "old"], 0);
+        place.says(&["exec", "s", "--", "rm", "big"], 0);
+        place.says(&["snapshot", "create", "s", "--label", "new"], 0);
+        disk.fill();
+        let said = place.says(&["exec", "s", "--", "true"], 125);
+        assert!(said.stderr.contains("`snapshot rm` and `discard` work"), "{said:?}");
+        let left = place.says(&["snapshot", "ls", "s"], 0).text();
+        assert!(left.contains("old") && left.contains("new"), "{left}");
+        place.says(&["snapshot", "rm", "s", "new"], 0);
+        disk.fill();
+        place.says(&["discard", "s"], 0);
+        assert_eq!(place.says(&["snapshot", "ls", "s"], 0).text().matches("old").count(), 1);
+        fs::remove_file(place.state.join("probe-rest")).unwrap();
+        place.says(&["exec", "s", "--", "test", "!", "-e", "small"], 0);
+        let kept = fs::metadata(place.state.join("reserve")).unwrap();
+        assert!(kept.blocks() * 512 >= 512 << 10, "{kept:?}");
+        drop(disk);
+    });
+}
+
 #[test]
 fn an_undo_that_cannot_be_told_says_that_the_session_has_gone() {
     everyone(|place| {
@@ -304,21 +389,16 @@ fn an_undo_that_cannot_be_told_says_that_the_session_has_gone() {
         for text in ["one", "two"] {
             place.says(&["exec", "s", "--shell", &format!("echo {text} >f")], 0);
         }
-        let say = |what: &str| {
-            let script =
-                "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])";
-            let base = place.state.join("sessions.db");
-            let mut command = place.host(PYTHON);
-            command.args(["-c", script]).arg(base).arg(what);
-            assert!(command.status().unwrap().success());
-        };
         // As where the disk is full: nothing takes the event.
-        say("CREATE TRIGGER no BEFORE INSERT ON events WHEN new.kind = 'undone' \
-             BEGIN SELECT RAISE(FAIL, 'no room'); END");
+        change(
+            place,
+            "CREATE TRIGGER no BEFORE INSERT ON events WHEN new.kind = 'undone' \
+             BEGIN SELECT RAISE(FAIL, 'no room'); END",
+        );
         let said = place.says(&["undo", "s"], 1);
         assert!(said.stderr.contains("the session stands at point 1 now"), "{said:?}");
         assert!(said.stderr.contains("no room"), "{said:?}");
-        say("DROP TRIGGER no");
+        change(place, "DROP TRIGGER no");
         assert_eq!(crate::cow_history::at(place), 1);
         assert_eq!(place.says(&["exec", "s", "--", "cat", "f"], 0).text(), "one\n");
         // The control: what did not go says nothing of that.

@@ -78,6 +78,19 @@ struct Inner {
 #[must_use]
 pub(crate) struct MakingRoom(Arc<Inner>);
 
+impl MakingRoom {
+    /// Lets go of the reserve now if the disk is full, for what is written beside the database. What may fill the
+    /// disk is to be stopped before.
+    pub(crate) async fn let_go(&self) -> Result<()> {
+        let inner = Arc::clone(&self.0);
+        briefly(move || {
+            inner.reserve.let_go_if_needed();
+            Ok(())
+        })
+        .await
+    }
+}
+
 impl Drop for MakingRoom {
     fn drop(&mut self) {
         self.0.reserve.made_room();
@@ -250,8 +263,8 @@ pub(crate) fn broken_off(error: tokio::task::JoinError) -> Error {
 }
 
 /// What helps where the disk takes nothing more.
-const ROOM: &str =
-    "Free some space on its disk, or remove sessions: `cofferdam rm` works all the same.";
+const ROOM: &str = "Free some space on its disk, or remove sessions or snapshots: `cofferdam rm`, \
+                    `snapshot rm` and `discard` work all the same.";
 
 /// An error of the database in words that name the file and the remedy.
 fn explain(path: &Path, error: rusqlite::Error) -> Error {
