@@ -115,9 +115,9 @@ pub trait DurableBackend: Send + Sync + 'static {
     async fn journal(&self, id: &SandboxId, after: u64) -> Result<Vec<JournalEntry>>;
 
     /// Starts a command. The same id again starts nothing and returns the status of the first, in a
-    /// paused sandbox too; with other words in `argv` it is a conflict. So is a new command for a
-    /// sandbox that is paused: resume it first. An error of the kinds not found and conflict means
-    /// that nothing was started.
+    /// paused sandbox too; with other words in `argv` it is a conflict, and with other options where the
+    /// backend knows them still. So is a new command for a sandbox that is paused: resume it first. An
+    /// error of the kinds not found and conflict means that nothing was started.
     ///
     /// The time of a command stands still while its sandbox is paused.
     async fn start(&self, sandbox: &SandboxRecord, order: &ExecOrder) -> Result<ExecStatus>;

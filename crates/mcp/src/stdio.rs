@@ -7,10 +7,13 @@ use cofferdam_tools::Toolbox;
 use rmcp::RoleServer;
 use rmcp::service::{RequestContext, ServerInitializeError, serve_server_with_ct};
 use std::future::Future;
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// How often the lease of the connection's sandbox is renewed: far more often than it is over.
 const RENEWAL: Duration = Duration::from_secs(6 * 3600);
@@ -33,8 +36,9 @@ pub async fn serve(
     let at_work = AtWork::new(CancellationToken::new());
     let reach = One { toolbox: Arc::clone(&toolbox), at_work: at_work.clone() };
     let server = Server::new(&toolbox, Arc::new(reach)).await?;
-    let (stopped, wire) =
-        (CancellationToken::new(), Wire::new(read, write, at_work.given_up.clone()));
+    let (stopped, shut) = (CancellationToken::new(), CancellationToken::new());
+    let write = Shut { inner: write, shut: Box::pin(shut.clone().cancelled_owned()) };
+    let wire = Wire::new(read, write, at_work.given_up.clone());
     let served = converse(server, wire, stopped.clone());
     tokio::pin!(served, stop);
     let given_up = at_work.given_up.clone();
@@ -44,10 +48,10 @@ pub async fn serve(
         () = &mut stop => {
             given_up.cancel();
             stopped.cancel();
-            read_in_time(&at_work, served).await
+            read_in_time(&at_work, served, &shut).await
         }
         // Its stream has ended, and what it asked for had its time.
-        () = given_up.cancelled() => read_in_time(&at_work, served).await,
+        () = given_up.cancelled() => read_in_time(&at_work, served, &shut).await,
     };
     at_work.settle(SETTLING).await;
     result
@@ -61,7 +65,47 @@ async fn read_in_time(at_work: &AtWork, served: impl Future<Output = Result<()>>
     };
     tokio::select! {
         result = served => result,
-        () = patience => Ok(()),
+        () = patience => {
+            // Nothing that is still to be told holds up the end of the process.
+            shut.cancel();
+            Ok(())
+        }
+    }
+}
+
+/// Where answers go, until nobody may wait for that any more.
+struct Shut<W> {
+    inner: W,
+    shut: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl<W> Shut<W> {
+    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        match self.shut.as_mut().poll(context) {
+            Poll::Ready(()) => Err(io::ErrorKind::BrokenPipe.into()),
+            Poll::Pending => Ok(()),
+        }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Shut<W> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.check(context)?;
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check(context)?;
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check(context)?;
+        Pin::new(&mut self.inner).poll_shutdown(context)
     }
 }
 

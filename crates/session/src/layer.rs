@@ -90,7 +90,8 @@ impl Session {
             if !order.dry_run && !report.applied.is_empty() {
                 let incarnation = held.desk.row.incarnation;
                 let (kind, data) = events::applied(incarnation, &report);
-                held.desk.amend(Some(NewEvent::now(kind, data))).await?;
+                let done = format!("what was to land has landed ({})", report.applied.len());
+                held.desk.tell(NewEvent::now(kind, data), &done).await?;
             }
             Ok(report)
         })
@@ -105,15 +106,22 @@ impl Session {
         if order.dry_run || found.is_empty() {
             return Ok(Discarded { changes: found, ..Discarded::default() });
         }
+        let room = self.sessions.0.store.while_room_is_made();
         let mut desk = self.sessions.0.desk(&self.id).await?;
         let layer = self.layer(&desk)?;
         let AtWork { commands, left } = at_work(&desk).await?;
+        if let Some((backend, record)) = self.sessions.0.what_may_fill(&self.id).await? {
+            // It is ended below, where an error is told.
+            within(CALL_LIMIT, "pause a sandbox", backend.pause(&record)).await.ok();
+        }
+        room.let_go().await?;
         let _underway = self.begin_outside(Outside::Discard);
         desk.drive(Event::Stop).await?;
         let discarded = desk.backend().discard(&layer, order);
         let discarded = within(LAYER_LIMIT, "discard changes", discarded).await?;
         let (kind, data) = events::discarded(desk.row.incarnation, &discarded);
-        desk.amend(Some(NewEvent::now(kind, data))).await?;
+        let done = format!("what was to be dropped is dropped ({})", discarded.len());
+        desk.tell(NewEvent::now(kind, data), &done).await?;
         Ok(Discarded { changes: discarded, processes_ended: true, commands, left })
     }
 

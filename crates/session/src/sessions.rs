@@ -239,11 +239,11 @@ impl Sessions {
 
     /// Stops everything in a session where it stands. Pausing what is paused succeeds.
     pub async fn pause(&self, id: &SessionId) -> Result<()> {
+        let _room = self.0.store.while_room_is_made();
         if let Some((backend, record)) = self.0.what_may_fill(id).await? {
             // What cannot be stopped is tried again below, where the error is told.
             within(CALL_LIMIT, "pause a sandbox", backend.pause(&record)).await.ok();
         }
-        self.0.store.make_room();
         let mut desk = self.0.desk(id).await?;
         match desk.drive(Event::Pause).await {
             Err(e) if matches!(e.kind, ErrorKind::Unavailable | ErrorKind::NotFound) => {
@@ -362,9 +362,7 @@ impl Sessions {
     /// says what it would do.
     pub async fn gc(&self, dry_run: bool) -> Result<GcReport> {
         self.refuse_a_part("cleaning up")?;
-        if !dry_run {
-            self.0.store.make_room();
-        }
+        let _room = (!dry_run).then(|| self.0.store.while_room_is_made());
         let how = if dry_run { Thoroughness::DryRun } else { Thoroughness::Full };
         reaper::reap(self, how).await
     }
@@ -491,7 +489,7 @@ impl Inner {
 
     /// The sandbox of a session on a full disk. It may be what fills that, so it is stopped before the
     /// room is let go of for what is written.
-    async fn what_may_fill(
+    pub(crate) async fn what_may_fill(
         &self,
         id: &SessionId,
     ) -> Result<Option<(Arc<dyn DurableBackend>, SandboxRecord)>> {

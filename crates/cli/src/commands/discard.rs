@@ -50,7 +50,7 @@ Examples:
 
 /// Drops the changes.
 pub(super) fn perform(args: &DiscardArgs) -> Result<u8> {
-    sessions::with(async |sessions| {
+    sessions::on_reserve(async |sessions| {
         let session = sessions::find_to_change(sessions, &args.session).await?;
         let meter = Meter::start("discard", args.json);
         let discarded = session.discard(&args.paths, args.dry_run).await?;

@@ -155,7 +155,7 @@ fn create(args: &CreateArgs) -> Result<u8> {
 }
 
 fn list(args: &LsArgs) -> Result<u8> {
-    let snapshots = sessions::with(async |sessions| {
+    let snapshots = sessions::on_reserve(async |sessions| {
         let id = sessions.find(&args.session).await?;
         sessions.snapshots(&id).await
     })?;
@@ -180,7 +180,7 @@ fn restore(args: &RestoreArgs) -> Result<u8> {
 }
 
 fn remove(args: &RmArgs) -> Result<u8> {
-    let removed = sessions::with(async |sessions| {
+    let removed = sessions::on_reserve(async |sessions| {
         let id = sessions::find_whole(sessions, &args.session).await?;
         sessions.remove_snapshot(&id, &args.snapshot).await
     })?;

@@ -190,7 +190,10 @@ impl From<Error> for Trouble {
 
 fn gone(id: &SandboxId, why: io::Error) -> Trouble {
     let what = format!("nobody keeps sandbox {id} any more");
-    Trouble::NoKeeper(Error::new(ErrorKind::Unavailable, what).source(why))
+    let error = Error::new(ErrorKind::Unavailable, what);
+    Trouble::NoKeeper(
+        error.hint("Ask again: another sandbox is made where one is needed.").source(why),
+    )
 }
 
 async fn connect(path: &str) -> io::Result<UnixStream> {
@@ -312,6 +315,24 @@ mod tests {
             socket.write_all(&answer).await.unwrap();
         }
         0
+    }
+
+    #[tokio::test]
+    async fn a_keeper_that_ends_amid_an_answer_is_told_with_what_helps() {
+        let program = CarriedProgram { bytes: b"", mark: "" };
+        let backend = KeptBackend::new(program, std::env::temp_dir().join("cofferdam-no-home"));
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let keeper = tokio::spawn(async move {
+            let mut asked = [0; HEADER_BYTES];
+            theirs.read_exact(&mut asked).await.unwrap();
+        });
+        let record = record();
+        backend.known.idle.put(&record.external_id, ours);
+        let mut call = backend.call(&record, Request::Status, AT_ONCE).await.ok().unwrap();
+        keeper.await.unwrap();
+        let Err(Trouble::NoKeeper(error)) = call.reply().await else { panic!("an answer") };
+        assert_eq!(error.kind, ErrorKind::Unavailable);
+        assert!(error.hint.unwrap().starts_with("Ask again"));
     }
 
     #[tokio::test]

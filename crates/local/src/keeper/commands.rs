@@ -37,7 +37,7 @@ impl Keeper<'_> {
     /// Starts a command, unless it was started before.
     pub(super) fn start(&mut self, order: &Start, came: &[OwnedFd]) -> Result<()> {
         self.touch();
-        if self.execs.knows(&order.id, &order.argv)? {
+        if self.execs.knows(order)? {
             return Ok(());
         }
         self.refuse_while_paused()?;

@@ -45,8 +45,8 @@ pub(super) enum Killed {
 #[derive(Debug)]
 pub(super) struct Exec {
     status: ExecStatus,
-    /// Tells other words of the same id.
-    words: u64,
+    /// Tells another command of the same id.
+    order: u64,
     /// The journal's entry of its end.
     ended_in: Option<u64>,
     pub(super) live: Option<Box<Live>>,
@@ -148,7 +148,7 @@ impl Exec {
             stderr: Spooled::default(),
         };
         Ok((
-            Self { status, words: words(&order.argv), ended_in: None, live: Some(Box::new(live)) },
+            Self { status, order: hash(order), ended_in: None, live: Some(Box::new(live)) },
             streams,
         ))
     }
@@ -157,8 +157,9 @@ impl Exec {
         &self.status.id
     }
 
-    pub(super) fn has_words(&self, argv: &[ByteString]) -> bool {
-        self.words == words(argv)
+    /// Whether it was started by the same order, or the same one again.
+    pub(super) fn is_of(&self, order: &Start) -> bool {
+        self.order == hash(order)
     }
 
     /// Whether what it starts outlives it.
@@ -470,14 +471,19 @@ fn shown(argv: &[ByteString]) -> Vec<String> {
     words
 }
 
-fn words(argv: &[ByteString]) -> u64 {
+/// What makes one command another. Who asks again may wait for one that was detached, and the size of a terminal
+/// changes with the window.
+fn hash(order: &Start) -> u64 {
+    let Start { argv, cwd, env, reads, terminal, timeout_ms, max_output_bytes, .. } = order;
     let mut hasher = DefaultHasher::new();
-    argv.hash(&mut hasher);
+    (argv, cwd, env, reads, terminal.is_some()).hash(&mut hasher);
+    (timeout_ms, max_output_bytes).hash(&mut hasher);
     hasher.finish()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::talk::order_of;
     use super::*;
 
     #[test]
@@ -486,7 +492,13 @@ mod tests {
         let text = shown(&long("a"));
         assert_eq!(text.len(), 1);
         assert!(text[0].len() <= MAX_WORDS_BYTES + 3 && text[0].ends_with("ä…"));
-        assert_ne!(words(&long("a")), words(&long("b")));
+        let order = |end: &str| {
+            let mut start = order_of("x", "true");
+            start.argv = long(end);
+            hash(&start)
+        };
+        assert_eq!(order("a"), order("a"));
+        assert_ne!(order("a"), order("b"));
         assert_eq!(shown(&["a".into(), "b".into()]), ["a", "b"]);
     }
 

@@ -1,8 +1,8 @@
 //! All commands of a kept sandbox.
 
 use super::exec::Exec;
+use super::talk::Start;
 use cofferdam_core::{Error, ErrorKind, ProcessId, Result};
-use cofferdam_wire::ByteString;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -36,15 +36,16 @@ impl Execs {
         }
     }
 
-    /// Whether a command of this id and these words is known. Other words are a conflict.
-    pub(super) fn knows(&self, id: &ProcessId, argv: &[ByteString]) -> Result<bool> {
+    /// Whether this command is known. Another one of the same id is a conflict.
+    pub(super) fn knows(&self, order: &Start) -> Result<bool> {
+        let id = &order.id;
         let conflict = |why: &str| {
             Error::new(ErrorKind::Conflict, format!("command {id} {why}"))
                 .hint("Choose an id of its own for each command.")
         };
         match self.find(id) {
-            Some(exec) if exec.has_words(argv) => Ok(true),
-            Some(_) => Err(conflict("was started with other words")),
+            Some(exec) if exec.is_of(order) => Ok(true),
+            Some(_) => Err(conflict("was started with other words or options")),
             None if self.forgotten.contains(&hash(id)) => {
                 Err(conflict("ran before, and what came of it is forgotten"))
             }
@@ -145,12 +146,12 @@ fn hash(id: &ProcessId) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::exec::LastWord;
+    use super::super::talk::order_of;
     use super::*;
     use crate::keeper::place::Place;
-    use crate::keeper::talk::Start;
     use crate::state::StateDirectory;
     use crate::test_directory::TestDirectory;
-    use cofferdam_core::{Command, Ending, ExecOrder, SandboxId};
+    use cofferdam_core::{Ending, SandboxId, Terminal};
 
     struct Stage {
         _directory: TestDirectory,
@@ -168,17 +169,10 @@ mod tests {
         }
 
         fn start(&mut self, id: &str) -> Vec<ProcessId> {
-            let id = ProcessId::new(id).unwrap();
-            let order = ExecOrder {
-                command: Command::new(id, ["true"]),
-                detached: false,
-                keep_awake: false,
-                spool_bytes: 0,
-                max_output_bytes: None,
-            };
+            let start = order_of(id, "true");
             let ids = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
             let channel = self.execs.take_channel();
-            let (exec, _) = Exec::prepare(&Start::of(&order), &self.place, channel, ids).unwrap();
+            let (exec, _) = Exec::prepare(&start, &self.place, channel, ids).unwrap();
             self.execs.add(exec)
         }
 
@@ -202,14 +196,36 @@ mod tests {
         let gone = stage.start("new");
         assert_eq!(gone, [ProcessId::new("e1").unwrap()]);
         assert_eq!(stage.execs.iter().count(), MAX_KNOWN);
-        let known = |id: &str, word: &str| {
-            let id = ProcessId::new(id).unwrap();
-            stage.execs.knows(&id, &[word.into()])
-        };
+        let known = |id: &str, word: &str| stage.execs.knows(&order_of(id, word));
         assert!(known("runs", "true").unwrap() && known("e2", "true").unwrap());
         assert!(!known("other", "true").unwrap());
         assert_eq!(known("e1", "true").unwrap_err().kind, ErrorKind::Conflict);
         assert_eq!(known("e2", "false").unwrap_err().kind, ErrorKind::Conflict);
+    }
+
+    #[test]
+    fn the_same_words_with_other_options_are_another_command() {
+        let mut stage = Stage::new("execs-options");
+        stage.start("e");
+        let known = |change: &dyn Fn(&mut Start)| {
+            let mut again = order_of("e", "true");
+            change(&mut again);
+            stage.execs.knows(&again).map_err(|error| error.kind)
+        };
+        assert_eq!(known(&|_| {}), Ok(true));
+        assert_eq!(known(&|again| again.patience_ms = 7), Ok(true), "who asks waits as he likes");
+        assert_eq!(known(&|again| again.detached = true), Ok(true), "or not at all");
+        let changes: [&dyn Fn(&mut Start); 6] = [
+            &|again| again.cwd = Some("/".into()),
+            &|again| again.env.push(("A".into(), "b".into())),
+            &|again| again.reads = true,
+            &|again| again.terminal = Some(Terminal { rows: 1, columns: 1 }),
+            &|again| again.timeout_ms = Some(1),
+            &|again| again.max_output_bytes = Some(1),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            assert_eq!(known(change), Err(ErrorKind::Conflict), "{number}");
+        }
     }
 
     #[test]

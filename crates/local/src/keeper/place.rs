@@ -153,7 +153,7 @@ impl Place {
             }
         }
         Err(Error::new(ErrorKind::Conflict, format!("{} has a keeper", self.path.display()))
-            .hint("Destroy the sandbox first."))
+            .hint("Try again in a moment, or remove the session with `cofferdam rm`."))
     }
 
     /// Removes the directory. Whoever calls this holds its lock.

@@ -335,6 +335,18 @@ pub(super) fn encode<M: Serialize>(message: &M, out: &mut Vec<u8>) -> Option<()>
     frame::encode(0, Kind::Message, &body, out).ok()
 }
 
+/// A command of one word, as somebody orders it who wants nothing else.
+#[cfg(test)]
+pub(super) fn order_of(id: &str, word: &str) -> Start {
+    Start::of(&ExecOrder {
+        command: cofferdam_core::Command::new(ProcessId::new(id).unwrap(), [word]),
+        detached: false,
+        keep_awake: false,
+        spool_bytes: 0,
+        max_output_bytes: None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -360,6 +360,15 @@ impl Desk {
         self.save(false).await
     }
 
+    /// Says what was done. Where that cannot be written down, the error says that it was: whoever tries again does it
+    /// twice.
+    pub(crate) async fn tell(&mut self, said: NewEvent, done: &str) -> Result<()> {
+        self.amend(Some(said)).await.map_err(|error| {
+            let what = format!("{done}, but that could not be written down among the events");
+            Error { hint: error.hint.clone(), ..Error::new(error.kind, what) }.source(error)
+        })
+    }
+
     fn refusal(&self) -> Error {
         let row = &self.row;
         let what = format!("session {} is {}", row.id, row.phase.name());

@@ -127,7 +127,8 @@ impl Sessions {
         let snapshot = SnapshotReport::of(point);
         let SnapshotReport { snapshot: number, label, files, bytes, .. } = &snapshot;
         let data = json!({ "snapshot": number, "label": label, "files": files, "bytes": bytes });
-        desk.amend(Some(NewEvent::now("snapshot_imported", data))).await?;
+        let done = format!("it came in as snapshot {number}");
+        desk.tell(NewEvent::now("snapshot_imported", data), &done).await?;
         Ok(SnapshotImported {
             session: id.to_string(),
             same_path: manifest.workspace.path == own.path,

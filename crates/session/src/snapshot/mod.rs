@@ -58,7 +58,8 @@ impl Sessions {
         let taken = SnapshotReport::of(blocking(move || history.name_present(label)).await?);
         let SnapshotReport { snapshot, label, files, bytes, .. } = &taken;
         let data = json!({ "snapshot": snapshot, "label": label, "files": files, "bytes": bytes });
-        desk.amend(Some(NewEvent::now("snapshot_made", data))).await?;
+        let done = format!("it was taken as snapshot {snapshot}");
+        desk.tell(NewEvent::now("snapshot_made", data), &done).await?;
         Ok(taken)
     }
 
@@ -80,17 +81,21 @@ impl Sessions {
         let order = UndoOrder { target, dry_run: false, may_lose: false };
         let report = self.session(id.clone()).undo(&order).await?;
         let said = NewEvent::now("snapshot_restored", json!({ "snapshot": number }));
-        self.0.desk(id).await?.amend(Some(said)).await?;
+        let done = format!("the session stands at snapshot {number} now");
+        self.0.desk(id).await?.tell(said, &done).await?;
         Ok(report)
     }
 
     /// Removes a snapshot, and says what it was. One that is not there is an error.
     pub async fn remove_snapshot(&self, id: &SessionId, name: &str) -> Result<SnapshotReport> {
+        let room = self.0.store.while_room_is_made();
         let mut desk = self.layered(id).await?;
+        room.let_go().await?;
         let (history, name) = (self.history(id), name.to_owned());
         let removed = blocking(move || history.remove_snapshot(history.named(&name)?)).await?;
         let said = NewEvent::now("snapshot_removed", json!({ "snapshot": removed.point }));
-        desk.amend(Some(said)).await?;
+        let done = format!("snapshot {} is gone", removed.point);
+        desk.tell(said, &done).await?;
         Ok(SnapshotReport::of(removed))
     }
 

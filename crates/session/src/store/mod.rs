@@ -12,6 +12,7 @@ mod read_before;
 mod reserve;
 mod rows;
 mod schema;
+mod sys;
 
 use crate::SessionId;
 use cofferdam_core::{Error, ErrorKind, Result};
@@ -78,6 +79,19 @@ struct Inner {
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct MakingRoom(Arc<Inner>);
+
+impl MakingRoom {
+    /// Lets go of the reserve now if the disk is full, for what is written beside the database. What may fill the
+    /// disk is to be stopped before.
+    pub(crate) async fn let_go(&self) -> Result<()> {
+        let inner = Arc::clone(&self.0);
+        briefly(move || {
+            inner.reserve.let_go_if_needed();
+            Ok(())
+        })
+        .await
+    }
+}
 
 impl Drop for MakingRoom {
     fn drop(&mut self) {
@@ -275,8 +289,8 @@ pub(crate) fn broken_off(error: tokio::task::JoinError) -> Error {
 }
 
 /// What helps where the disk takes nothing more.
-const ROOM: &str = "Free some space on its disk, or remove sessions or images: `cofferdam rm` and \
-                    `cofferdam image gc` work all the same.";
+const ROOM: &str = "Free some space on its disk, or remove sessions, snapshots or images: `cofferdam rm`, \
+                    `snapshot rm`, `discard` and `image gc` work all the same.";
 
 /// An error of the database in words that name the file and the remedy.
 fn explain(path: &Path, error: rusqlite::Error) -> Error {

@@ -1,6 +1,6 @@
 //! The tables, and how a database comes to be.
 
-use super::{damaged, explain};
+use super::{damaged, explain, sys};
 use cofferdam_core::{Error, ErrorKind, Result};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use std::fs::{File, OpenOptions};
@@ -112,6 +112,7 @@ pub(super) enum Access {
 
 /// Opens the database, making it first where there is none.
 pub(super) fn open(path: &Path, access: Access) -> Result<Connection> {
+    sys::take_whole_pages();
     if !path.try_exists().map_err(|e| io(path, "look for", e))? {
         make(path)?;
     }
