@@ -58,7 +58,11 @@ pub async fn serve(
 }
 
 /// The end of a connection whose requests are given up. A client that reads nothing would be waited for without an end.
-async fn read_in_time(at_work: &AtWork, served: impl Future<Output = Result<()>>) -> Result<()> {
+async fn read_in_time(
+    at_work: &AtWork,
+    served: impl Future<Output = Result<()>>,
+    shut: &CancellationToken,
+) -> Result<()> {
     let patience = async {
         at_work.settle(SETTLING).await;
         tokio::time::sleep(READ_WITHIN).await;

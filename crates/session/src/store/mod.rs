@@ -177,12 +177,7 @@ impl Store {
         self.inner.reserve.is_needed()
     }
 
-    /// What is written from now on makes room, so it may use the reserve.
-    pub(crate) fn make_room(&self) {
-        self.inner.reserve.permit();
-    }
-
-    /// The same until what is returned is dropped, also for one who uses everybody's room otherwise.
+    /// What is written makes room until what is returned is dropped, so that it may use the reserve, whoever writes.
     pub(crate) fn while_room_is_made(&self) -> MakingRoom {
         self.inner.reserve.begin_making_room();
         MakingRoom(Arc::clone(&self.inner))

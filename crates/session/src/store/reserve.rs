@@ -34,8 +34,6 @@ pub(crate) enum Room {
 pub(super) struct Reserve {
     path: PathBuf,
     room: Room,
-    /// Whether what follows makes room.
-    may_let_go: AtomicBool,
     is_let_go: AtomicBool,
     /// How many make room now, for whom it is there whatever else is done by this one.
     makers: AtomicU32,
@@ -45,13 +43,7 @@ impl Reserve {
     /// The one beside this database, for one who may use that room.
     pub(super) fn of(database: &Path, room: Room) -> Self {
         let path = database.with_file_name(NAME);
-        Self {
-            path,
-            room,
-            may_let_go: AtomicBool::new(false),
-            is_let_go: AtomicBool::new(false),
-            makers: AtomicU32::new(0),
-        }
+        Self { path, room, is_let_go: AtomicBool::new(false), makers: AtomicU32::new(0) }
     }
 
     /// Makes it if it is not there, or as much of it as there is room for.
@@ -70,11 +62,6 @@ impl Reserve {
         if self.bytes() == 0 {
             std::fs::remove_file(&self.path).ok();
         }
-    }
-
-    /// From now on it may be let go of.
-    pub(super) fn permit(&self) {
-        self.may_let_go.store(self.room == Room::Reserve, Ordering::Relaxed);
     }
 
     /// It may be let go of until [`Self::made_room`].
@@ -96,7 +83,7 @@ impl Reserve {
 
     /// Lets go of it where that is permitted and the disk has less left than it holds.
     pub(super) fn let_go_if_needed(&self) {
-        if (self.may_let_go.load(Ordering::Relaxed) || self.makes_room()) && self.is_needed() {
+        if self.makes_room() && self.is_needed() {
             let was_there = std::fs::remove_file(&self.path).is_ok();
             self.is_let_go.fetch_or(was_there, Ordering::Relaxed);
         }
@@ -156,7 +143,7 @@ mod tests {
         let is_there = || std::fs::metadata(&path).is_ok_and(|it| it.blocks() * 512 >= BYTES);
         reserve.make();
         assert!(is_there());
-        reserve.permit();
+        reserve.begin_making_room();
         reserve.let_go_if_needed();
         assert!(is_there(), "there is room, and it is for others");
         std::fs::remove_file(&path).unwrap();
