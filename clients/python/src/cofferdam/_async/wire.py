@@ -183,8 +183,11 @@ class AsyncWire:
                     last, empty = event.id or last, 0
                     yield event
             except UnavailableError as error:
-                # The transport was patient when it connected; what broke later is worth another try.
-                if error.status is not None or isinstance(error.__cause__, httpx.ConnectError):
+                # The transport was patient when it connected. What broke later is worth another try, and so
+                # is a server that is busy.
+                is_busy = error.status == 429 and empty < MOST_EMPTY_STREAMS
+                is_unreached = isinstance(error.__cause__, httpx.ConnectError)
+                if is_unreached or (error.status is not None and not is_busy):
                     raise
             if time.monotonic() - begin > SILENCE_S / 2:
                 empty = 0
