@@ -45,6 +45,8 @@ mod sandboxes;
 mod secret_body;
 mod secrets;
 mod shells;
+#[cfg(test)]
+mod socket_stage;
 mod sse;
 mod start;
 mod states;

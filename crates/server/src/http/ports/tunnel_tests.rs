@@ -2,18 +2,12 @@
 
 use super::tunnel::{MAX_TUNNEL_MESSAGE_BYTES, carry};
 use crate::http::Counts;
-use axum::body::Body;
+use crate::http::socket_stage::{PIPE_BYTES, shaken};
+use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::routing::get;
-use axum::{Router, extract::Request};
 use cofferdam_core::PortStream;
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, copy, duplex, split};
-use tower::ServiceExt;
-
-/// How much waits between both ends.
-const PIPE_BYTES: usize = 64 << 10;
 
 /// The caller's end of a tunnel that stands, to a port that says again what it hears.
 async fn tunnel() -> DuplexStream {
@@ -28,23 +22,7 @@ async fn tunnel() -> DuplexStream {
         upgrade.on_upgrade(async move |socket| carry(socket, PortStream::over(port), counted).await)
     };
     let routes: Router = Router::new().route("/", get(answer));
-    let (mut near, far) = duplex(PIPE_BYTES);
-    tokio::spawn(async move {
-        let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
-            routes.clone().oneshot(request.map(Body::new))
-        });
-        let served = http1::Builder::new().serve_connection(TokioIo::new(far), service);
-        served.with_upgrades().await.ok();
-    });
-    let head = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
-                sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    near.write_all(head.as_bytes()).await.unwrap();
-    let mut answered = Vec::new();
-    while !answered.ends_with(b"\r\n\r\n") {
-        answered.push(near.read_u8().await.unwrap());
-    }
-    assert!(answered.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&answered));
-    near
+    shaken(routes).await
 }
 
 /// One short frame, masked with nothing.

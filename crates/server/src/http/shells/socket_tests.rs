@@ -3,27 +3,21 @@
 use super::socket::{Asked, Hand, Heard, MAX_MESSAGE_BYTES, MAX_UNREAD, Out, Tape, Told, talk};
 use crate::http::Counts;
 use crate::http::guard::{Minutes, Number};
+use crate::http::socket_stage::{PIPE_BYTES, shaken};
 use crate::{Ground, Options, Server};
-use axum::body::Body;
+use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::routing::get;
-use axum::{Router, extract::Request};
 use cofferdam_core::fake::FakeDurable;
 use cofferdam_core::{Caller, Result, Spec, Workspace};
 use cofferdam_session::Sessions;
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tower::ServiceExt;
-
-/// How much waits between both ends.
-const PIPE_BYTES: usize = 64 << 10;
 
 /// Tells bytes without an end, or nothing at all, and says when it is dropped.
 struct Endless {
@@ -97,23 +91,7 @@ async fn socket(is_loud: bool) -> (State, DuplexStream, oneshot::Receiver<()>) {
         talk(upgrade, (counted, minutes), (Told::Taken { bytes: 0 }, tape, Counting))
     };
     let routes: Router = Router::new().route("/", get(answer));
-    let (mut near, far) = duplex(PIPE_BYTES);
-    tokio::spawn(async move {
-        let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
-            routes.clone().oneshot(request.map(Body::new))
-        });
-        let served = http1::Builder::new().serve_connection(TokioIo::new(far), service);
-        served.with_upgrades().await.ok();
-    });
-    let head = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
-                sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    near.write_all(head.as_bytes()).await.unwrap();
-    let mut answered = Vec::new();
-    while !answered.ends_with(b"\r\n\r\n") {
-        answered.push(near.read_u8().await.unwrap());
-    }
-    assert!(answered.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&answered));
-    (state, near, hears)
+    (state, shaken(routes).await, hears)
 }
 
 /// A message of a caller in one frame, masked with nothing.
