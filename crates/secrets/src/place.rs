@@ -3,7 +3,7 @@
 use cofferdam_core::{Error, ErrorKind, Result, hexadecimal};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -54,13 +54,8 @@ impl Place {
         let mode = Mode::RUSR | Mode::WUSR;
         let lock = rustix::fs::openat(&self.directory, LOCK, flags, mode)
             .map_err(|errno| failed("open", &path, errno))?;
-        loop {
-            match rustix::fs::flock(&lock, FlockOperation::LockExclusive) {
-                Ok(()) => break,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed("lock", &path, errno)),
-            }
-        }
+        retry_on_intr(|| rustix::fs::flock(&lock, FlockOperation::LockExclusive))
+            .map_err(|errno| failed("lock", &path, errno))?;
         for name in self.all_names()?.iter().filter(|name| name.starts_with(HALF_MADE)) {
             let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
         }

@@ -5,7 +5,7 @@ use super::{Key, Section, file};
 use crate::surroundings::Surroundings;
 use cofferdam_core::{Error, ErrorKind, Opening, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -144,13 +144,8 @@ fn locked(directory: &Path) -> Result<Option<OwnedFd>> {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         Err(errno) => return Err(failed(errno)),
     };
-    loop {
-        match flock(&lock, FlockOperation::LockExclusive) {
-            Ok(()) => return Ok(Some(lock)),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(failed(errno)),
-        }
-    }
+    retry_on_intr(|| flock(&lock, FlockOperation::LockExclusive)).map_err(failed)?;
+    Ok(Some(lock))
 }
 
 /// The text with this element in the list of this key; `None` where it is there.
