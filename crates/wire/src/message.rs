@@ -348,6 +348,9 @@ pub struct Targets {
     /// Whether the root is an image: its own, and to be written, whatever names it has.
     #[serde(default, skip_serializing_if = "is_not")]
     pub image: bool,
+    /// The capabilities that commands keep in their own user namespace, by the kernel's numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_capabilities: Vec<u8>,
     /// Protected names below the workspace, relative to it.
     pub protected: Vec<String>,
     /// A process id on the host, which must not be visible.

@@ -13,6 +13,11 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// Whether commands keep no capability, as they do unless they are root of their own user namespace.
+    pub(super) fn is_ordinary(&self) -> bool {
+        self.request.targets.kept_capabilities.is_empty()
+    }
+
     /// A name below the workspace if it can be written, else below `/tmp`.
     pub(super) fn scratch(&self, name: &str) -> String {
         let targets = &self.request.targets;

@@ -47,7 +47,8 @@ pub(super) const ROWS: &[Row] = &[
     PRIVILEGED.check("processes.fsmount", fsmount, plain_call),
     PRIVILEGED.check("processes.mount_setattr", mount_setattr, plain_call).confined(),
     PRIVILEGED.check("processes.pivot_root", pivot_root, plain_call).confined(),
-    PRIVILEGED.check("processes.chroot", chroot, plain_call),
+    // Root of its own user namespace keeps the right to it, and unpacks packages so.
+    PRIVILEGED.check("processes.chroot", chroot, plain_call).when(|scene| scene.is_ordinary()),
 ];
 
 const NEW_TIME: usize = 0x80;

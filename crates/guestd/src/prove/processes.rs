@@ -42,8 +42,9 @@ pub(super) const ROWS: &[Row] = &[
     PRIVILEGE.check("processes.new_privileges", new_privileges, status_is_read),
     PRIVILEGE.check("processes.filter_is_on", no_filter, status_is_read),
     PRIVILEGE.check("processes.host_root_behind", host_root_behind, status_is_read),
-    PRIVILEGE.check("processes.become_root", become_root, stay_oneself),
-    PRIVILEGE.check("processes.join_groups", join_groups, plain_call),
+    // Root of its own user namespace is that already, and behind its ids is nobody of the host's.
+    PRIVILEGE.check("processes.become_root", become_root, stay_oneself).when(|scene| scene.is_ordinary()),
+    PRIVILEGE.check("processes.join_groups", join_groups, plain_call).when(|scene| scene.is_ordinary()),
     PRIVILEGE.check("processes.write_id_map", write_id_map, status_is_read).confined(),
     PRIVILEGE.check("processes.lower_oom_score", lower_oom_score, raise_oom_score),
 ];
@@ -244,13 +245,19 @@ fn status_is_read(_: &Scene<'_>) -> Outcome {
     Outcome::claim(status("Pid").is_some().into(), "read /proc/self/status")
 }
 
-fn capabilities(_: &Scene<'_>) -> Outcome {
-    any(["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"].map(|set| match status(set) {
-        Some(bits) if bits.bytes().all(|digit| digit == b'0') => {
-            Outcome::met(libc::EPERM, format!("{set} is empty"))
+/// Whether a set holds what commands do not keep.
+fn capabilities(scene: &Scene<'_>) -> Outcome {
+    let kept = &scene.request.targets.kept_capabilities;
+    let kept = kept.iter().fold(0, |all, number| all | 1_u64 << (number % 64));
+    any(["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"].map(|set| {
+        match status(set).and_then(|bits| u64::from_str_radix(&bits, 16).ok()) {
+            Some(0) => Outcome::met(libc::EPERM, format!("{set} is empty")),
+            Some(bits) if bits & !kept == 0 => {
+                Outcome::met(libc::EPERM, format!("{set} is {bits:x}, which is kept"))
+            }
+            Some(bits) => Outcome::did(format!("{set} is {bits:x}")),
+            None => Outcome::untried(format!("{set} could not be read")),
         }
-        Some(bits) => Outcome::did(format!("{set} is {bits}")),
-        None => Outcome::untried(format!("{set} could not be read")),
     }))
 }
 
