@@ -24,6 +24,9 @@ const MAX_NAMES: usize = 32;
 /// How many records this process has begun to write: threads of it must not share a file.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
+/// Begins the end of the name of what is being written.
+const UNWRITTEN: &str = "new-";
+
 /// The largest record.
 const MAX_RECORD_BYTES: u64 = 8 << 20;
 
@@ -205,6 +208,22 @@ impl Store {
         Ok(folder)
     }
 
+    /// The same, unless somebody changes them now.
+    pub(super) fn alone_at_quiet_records(&self) -> Result<Option<OwnedFd>> {
+        let folder = self.folder(RECORDS)?;
+        match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(folder)),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(failed("lock", &self.path.join(RECORDS), errno)),
+        }
+    }
+
+    /// Remembers which image a file holds.
+    pub(super) fn write_seen(&self, seen: &Path, id: &Digest) -> Result<()> {
+        let _alone = self.alone_at_records()?;
+        write(seen, id)
+    }
+
     /// Writes it down, with the names that it had and one more, which means no other image any longer.
     pub(super) fn write_record(&self, mut record: ImageRecord, name: &str) -> Result<()> {
         let _alone = self.alone_at_records()?;
@@ -293,13 +312,19 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     })
 }
 
-/// Whole or not at all.
+/// Whether a file of this name was being written, by us or by one who was killed.
+pub(super) fn is_unwritten(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, end)| end.starts_with(UNWRITTEN))
+}
+
+/// Whole or not at all. Whoever writes where others look holds `alone_at_records`: what nobody writes
+/// is removed.
 pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec(value)
         .map_err(|error| failed("write", path, std::io::Error::other(error)))?;
     text.push(b'\n');
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
-    let beside = path.with_extension(format!("new-{}-{number}", std::process::id()));
+    let beside = path.with_extension(format!("{UNWRITTEN}{}-{number}", std::process::id()));
     std::fs::write(&beside, text)
         .and_then(|()| std::fs::rename(&beside, path))
         .map_err(|error| failed("write", path, error))
