@@ -21,6 +21,9 @@ pub(super) const FORMAT: u32 = 1;
 /// The most names that one image is remembered by.
 const MAX_NAMES: usize = 32;
 
+/// The fewest digits that mean an image by the beginning of its id.
+const MIN_ID_DIGITS: usize = 4;
+
 /// How many records this process has begun to write: threads of it must not share a file.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
@@ -144,7 +147,8 @@ impl Store {
 
     pub(super) fn find_record(&self, name: &str) -> Result<ImageRecord> {
         let digits = name.strip_prefix("sha256:").unwrap_or(name);
-        let is_id = digits.len() >= 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_id = is_hex && digits.len() >= MIN_ID_DIGITS;
         let means = |record: &ImageRecord| {
             record.names.iter().any(|known| known == name)
                 || is_id && record.id.hex().starts_with(digits)
@@ -153,8 +157,15 @@ impl Store {
         match (found.next(), found.next()) {
             (Some(one), None) => Ok(one),
             (None, _) => {
-                Err(Error::new(ErrorKind::NotFound, format!("there is no image {name} here"))
-                    .hint("Run `cofferdam image ls` to see what there is."))
+                let error =
+                    Error::new(ErrorKind::NotFound, format!("there is no image {name} here"));
+                Err(match is_hex && !is_id {
+                    true => error.hint(format!(
+                        "Write at least {MIN_ID_DIGITS} digits of an id, and so many that they mean one \
+                         image; `cofferdam image ls` lists them."
+                    )),
+                    false => error.hint("Run `cofferdam image ls` to see what there is."),
+                })
             }
             (Some(_), Some(_)) => {
                 Err(Error::new(ErrorKind::Conflict, format!("{name} means more than one image"))

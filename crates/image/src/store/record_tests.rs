@@ -1,6 +1,7 @@
 //! Records that others damaged, began to write, or look at just now.
 
 use super::tests::{Ground, layer};
+use cofferdam_core::ErrorKind;
 use std::collections::BTreeSet;
 
 #[test]
@@ -26,4 +27,27 @@ fn a_record_that_a_killed_import_began_to_write_goes_with_the_next_opening() {
     drop(writes);
     ground.store().collect(&BTreeSet::new()).unwrap();
     assert!(left.iter().all(|path| !path.exists()));
+}
+
+#[test]
+fn an_id_of_too_few_digits_is_told_how_many_it_needs() {
+    let ground = Ground::new("digits");
+    std::fs::write(ground.0.join("a.tar"), layer("a")).unwrap();
+    let (image, _held) = ground.open("tar:a.tar").unwrap();
+    let store = ground.store();
+    let digits = image.id.strip_prefix("sha256:").unwrap();
+    let hint = |name: &str| {
+        let error = store.find(name).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NotFound, "{name}");
+        error.hint.unwrap()
+    };
+    for short in [&digits[..1], &digits[..3], &format!("sha256:{}", &digits[..3]), "sha256:"] {
+        assert!(hint(short).contains("at least 4 digits"), "{short}");
+        let removal = store.remove(short, &BTreeSet::new()).unwrap_err();
+        assert!(removal.hint.unwrap().contains("mean one image"), "{short}");
+    }
+    // Controls: what is no id, an id that nothing has, and enough digits.
+    assert!(!hint("zz").contains("digits"));
+    assert!(!hint(&"0".repeat(64)).contains("digits"));
+    assert!(store.find(&digits[..4]).is_ok());
 }
