@@ -237,6 +237,11 @@ impl Store {
 
     /// Writes it down, with the names that it had and one more, which means no other image any longer.
     pub(super) fn write_record(&self, mut record: ImageRecord, name: &str) -> Result<()> {
+        // A name is in one record at most, so there is nothing to take from others.
+        let is_called = |known: ImageRecord| known.names.iter().any(|known| known == name);
+        if self.record(record.id.hex())?.is_some_and(is_called) {
+            return Ok(());
+        }
         let _alone = self.alone_at_records()?;
         for mut other in self.records()? {
             if other.id != record.id && other.names.iter().any(|known| known == name) {

@@ -51,3 +51,26 @@ fn an_id_of_too_few_digits_is_told_how_many_it_needs() {
     assert!(!hint(&"0".repeat(64)).contains("digits"));
     assert!(store.find(&digits[..4]).is_ok());
 }
+
+#[test]
+fn what_is_ready_by_its_name_waits_for_nobody_and_reads_no_other_record() {
+    let ground = Ground::new("ready");
+    for name in ["a", "b"] {
+        std::fs::write(ground.0.join(name), layer(name)).unwrap();
+    }
+    let (image, _held) = ground.open("tar:a").unwrap();
+    let damaged = ground.0.join("state/images/records/0a1b.json");
+    std::fs::write(&damaged, "no record").unwrap();
+    let store = ground.store();
+    let writes = store.alone_at_records().unwrap();
+    let (told, hears) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| told.send(ground.open("tar:a").map(|(again, _held)| again.id)));
+        let again = hears.recv_timeout(std::time::Duration::from_secs(20));
+        // Whoever waits for it must not keep the test from its end.
+        drop(writes);
+        assert_eq!(again.unwrap().unwrap(), image.id);
+    });
+    // Control: a name that is new is looked for in the others.
+    assert!(ground.open("tar:b").is_err());
+}
