@@ -194,12 +194,19 @@ fn detect(text: &str, from: &Path) -> Result<Reference> {
     })
 }
 
-/// The name of the first member of a tar file, packed or not.
+/// The name of the first member of a tar file, packed or not. What `tar .` writes begins with the
+/// directory itself, which says nothing.
 fn first_name(path: &Path) -> Option<String> {
     let file = std::fs::File::open(path).ok()?;
-    let entry = Entries::new(unpacked(file).ok()?).next_entry().ok()??;
-    let name = String::from_utf8(entry.path).ok()?;
-    Some(name.trim_start_matches("./").to_owned())
+    let mut entries = Entries::new(unpacked(file).ok()?);
+    let mut name = || {
+        let name = String::from_utf8(entries.next_entry().ok()??.path).ok()?;
+        Some(name.trim_start_matches("./").to_owned())
+    };
+    match name()?.as_str() {
+        "" | "." => name(),
+        first => Some(first.to_owned()),
+    }
 }
 
 /// `docker save` begins with a directory or a file that is named after a digest.
@@ -281,6 +288,39 @@ mod tests {
             assert_eq!(error.kind, ErrorKind::NotFound, "{text:?}");
             assert!(error.hint.unwrap().contains("oci:DIR"));
         }
+    }
+
+    #[test]
+    fn what_a_tar_file_holds_is_seen_behind_the_directory_that_it_begins_with() {
+        use crate::tar::tests::Written;
+        let here = std::env::temp_dir().join(format!("cofferdam-first-{}", std::process::id()));
+        std::fs::create_dir_all(&here).unwrap();
+        let digits = format!("./{}/", "0a".repeat(32));
+        for (first, scheme) in [
+            ("./blobs/", "oci-archive:"),
+            ("./index.json", "oci-archive:"),
+            ("./oci-layout", "oci-archive:"),
+            ("./manifest.json", "docker-archive:"),
+            (&*digits, "docker-archive:"),
+            ("./etc/", "tar:"),
+        ] {
+            for lead in [Some("./"), Some("."), None] {
+                let tar = Written::default();
+                let tar = lead.into_iter().fold(tar, |tar, lead| tar.directory(lead, 0o755));
+                let tar = match first.ends_with('/') {
+                    true => tar.directory(first, 0o755),
+                    false => tar.file(first, b"{}"),
+                };
+                std::fs::write(here.join("x.tar"), tar.done()).unwrap();
+                let read = Reference::parse("x.tar", &here).unwrap().to_string();
+                assert!(read.starts_with(scheme), "{lead:?} {first}: {read}");
+            }
+        }
+        // One that holds nothing but itself.
+        let empty = Written::default().directory("./", 0o755).done();
+        std::fs::write(here.join("x.tar"), empty).unwrap();
+        assert!(matches!(Reference::parse("x.tar", &here), Ok(Reference::Tar(_))));
+        std::fs::remove_dir_all(here).unwrap();
     }
 
     #[test]

@@ -104,4 +104,6 @@ fn failed(what: &str, path: &Path, cause: impl Into<std::io::Error>) -> Error {
 }
 
 #[cfg(test)]
+mod record_tests;
+#[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::layers::{Packed, Place};
 use super::pull::not_pulled;
-use super::record::{FORMAT, ImageRecord, read, write};
+use super::record::{FORMAT, ImageRecord, read};
 use super::{Held, SEEN, Store, failed};
 use crate::archive::Archive;
 use crate::blobs::{Blobs, not_opened};
@@ -88,7 +88,7 @@ impl Store {
         }
         let (record, _held) = read_it(file)?;
         self.write_record(record.clone(), name)?;
-        write(&seen, &record.id)?;
+        self.write_seen(&seen, &record.id)?;
         self.hold(&record, name.to_owned())
     }
 

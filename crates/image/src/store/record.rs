@@ -21,8 +21,14 @@ pub(super) const FORMAT: u32 = 1;
 /// The most names that one image is remembered by.
 const MAX_NAMES: usize = 32;
 
+/// The fewest digits that mean an image by the beginning of its id.
+const MIN_ID_DIGITS: usize = 4;
+
 /// How many records this process has begun to write: threads of it must not share a file.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
+/// Begins the end of the name of what is being written.
+const UNWRITTEN: &str = "new-";
 
 /// The largest record.
 const MAX_RECORD_BYTES: u64 = 8 << 20;
@@ -141,7 +147,8 @@ impl Store {
 
     pub(super) fn find_record(&self, name: &str) -> Result<ImageRecord> {
         let digits = name.strip_prefix("sha256:").unwrap_or(name);
-        let is_id = digits.len() >= 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_id = is_hex && digits.len() >= MIN_ID_DIGITS;
         let means = |record: &ImageRecord| {
             record.names.iter().any(|known| known == name)
                 || is_id && record.id.hex().starts_with(digits)
@@ -150,8 +157,15 @@ impl Store {
         match (found.next(), found.next()) {
             (Some(one), None) => Ok(one),
             (None, _) => {
-                Err(Error::new(ErrorKind::NotFound, format!("there is no image {name} here"))
-                    .hint("Run `cofferdam image ls` to see what there is."))
+                let error =
+                    Error::new(ErrorKind::NotFound, format!("there is no image {name} here"));
+                Err(match is_hex && !is_id {
+                    true => error.hint(format!(
+                        "Write at least {MIN_ID_DIGITS} digits of an id, and so many that they mean one \
+                         image; `cofferdam image ls` lists them."
+                    )),
+                    false => error.hint("Run `cofferdam image ls` to see what there is."),
+                })
             }
             (Some(_), Some(_)) => {
                 Err(Error::new(ErrorKind::Conflict, format!("{name} means more than one image"))
@@ -205,8 +219,29 @@ impl Store {
         Ok(folder)
     }
 
+    /// The same, unless somebody changes them now.
+    pub(super) fn alone_at_quiet_records(&self) -> Result<Option<OwnedFd>> {
+        let folder = self.folder(RECORDS)?;
+        match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(folder)),
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(failed("lock", &self.path.join(RECORDS), errno)),
+        }
+    }
+
+    /// Remembers which image a file holds.
+    pub(super) fn write_seen(&self, seen: &Path, id: &Digest) -> Result<()> {
+        let _alone = self.alone_at_records()?;
+        write(seen, id)
+    }
+
     /// Writes it down, with the names that it had and one more, which means no other image any longer.
     pub(super) fn write_record(&self, mut record: ImageRecord, name: &str) -> Result<()> {
+        // A name is in one record at most, so there is nothing to take from others.
+        let is_called = |known: ImageRecord| known.names.iter().any(|known| known == name);
+        if self.record(record.id.hex())?.is_some_and(is_called) {
+            return Ok(());
+        }
         let _alone = self.alone_at_records()?;
         for mut other in self.records()? {
             if other.id != record.id && other.names.iter().any(|known| known == name) {
@@ -293,13 +328,19 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     })
 }
 
-/// Whole or not at all.
+/// Whether a file of this name was being written, by us or by one who was killed.
+pub(super) fn is_unwritten(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, end)| end.starts_with(UNWRITTEN))
+}
+
+/// Whole or not at all. Whoever writes where others look holds `alone_at_records`: what nobody writes
+/// is removed.
 pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec(value)
         .map_err(|error| failed("write", path, std::io::Error::other(error)))?;
     text.push(b'\n');
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
-    let beside = path.with_extension(format!("new-{}-{number}", std::process::id()));
+    let beside = path.with_extension(format!("{UNWRITTEN}{}-{number}", std::process::id()));
     std::fs::write(&beside, text)
         .and_then(|()| std::fs::rename(&beside, path))
         .map_err(|error| failed("write", path, error))

@@ -2,7 +2,8 @@
 
 use super::directory::{Lock, lock, remove_all};
 use super::fetch::is_fetch;
-use super::{STAGING, Store, failed};
+use super::record::is_unwritten;
+use super::{RECORDS, SEEN, STAGING, Store, failed};
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::Mode;
@@ -76,7 +77,28 @@ impl Store {
 
     /// Removes what nobody works at any more, but for what a download can go on with.
     pub(super) fn sweep(&self) -> Result<()> {
-        self.sweep_all(|name| !is_fetch(name))
+        self.sweep_all(|name| !is_fetch(name))?;
+        self.sweep_unwritten()
+    }
+
+    /// Removes records that were not written to their end by those who are gone.
+    fn sweep_unwritten(&self) -> Result<()> {
+        for place in [RECORDS, SEEN] {
+            let path = self.path.join(place);
+            let left = unwritten(&self.folder(place)?).map_err(|e| failed("list", &path, e))?;
+            if left.is_empty() {
+                continue;
+            }
+            // Who writes one holds this; what is left then is the next opening's.
+            let Some(_alone) = self.alone_at_quiet_records()? else { return Ok(()) };
+            let folder = self.folder(place)?;
+            // Not those from before: they may have been written meanwhile, and others of their names begun.
+            for name in unwritten(&folder).map_err(|errno| failed("list", &path, errno))? {
+                remove_all(&folder, name.as_bytes())
+                    .map_err(|errno| failed("remove", &path.join(&name), errno))?;
+            }
+        }
+        Ok(())
     }
 
     /// The same with those of this name.
@@ -99,6 +121,19 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// The names in this directory of what is being written or was left so.
+fn unwritten(folder: &OwnedFd) -> rustix::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy();
+        if is_unwritten(&name) {
+            names.push(name.into_owned());
+        }
+    }
+    Ok(names)
 }
 
 impl Staged {

@@ -20,10 +20,10 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A directory of one test's own.
-struct Ground(PathBuf);
+pub(super) struct Ground(pub(super) PathBuf);
 
 impl Ground {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let path =
             std::env::temp_dir().join(format!("cofferdam-store-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -31,11 +31,11 @@ impl Ground {
         Self(path)
     }
 
-    fn store(&self) -> Store {
+    pub(super) fn store(&self) -> Store {
         Store::open(&self.0.join("state")).unwrap()
     }
 
-    fn open(&self, reference: &str) -> Result<(Image, Held)> {
+    pub(super) fn open(&self, reference: &str) -> Result<(Image, Held)> {
         let reference = Reference::parse(reference, &self.0).unwrap();
         self.store().open_image(&reference, &mut Silent)
     }
@@ -98,7 +98,7 @@ impl Layout {
     }
 }
 
-fn layer(name: &str) -> Vec<u8> {
+pub(super) fn layer(name: &str) -> Vec<u8> {
     Written::default().file(name, name.as_bytes()).done()
 }
 
