@@ -17,7 +17,7 @@ fn submodule(place: &Place) {
     git(place, &["commit", "-qm", "two"]);
 }
 
-const COMMIT: &str = "set -e; git config --global user.name a 2>/dev/null || true
+const COMMIT: &str = "set -e
     export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
     echo y >sub/y; git -C sub add y; git -C sub commit -qm inside; git add sub; git commit -qm outer";
 
@@ -68,7 +68,7 @@ fn of_a_copy_a_commit_in_a_submodule_lands_and_a_hook_does_not() {
         let hook = "echo x >.git/modules/sub/hooks/pre-commit; echo '[a]' >>.git/modules/sub/config
             mkdir -p .git/modules/new; echo x >.git/modules/new/HEAD";
         place.says(&["exec", "box", "--", "sh", "-c", hook], 0);
-        place.run_cofferdam_apply("box");
+        place.says(&["apply", "box"], 1);
         let git = place.workspace.join(".git/modules");
         assert!(!git.join("sub/hooks/pre-commit").exists() && !git.join("new/HEAD").exists());
         assert!(!std::fs::read_to_string(git.join("sub/config")).unwrap().contains("[a]"));
