@@ -338,9 +338,10 @@ fn complete(made: &Targets, spec: &Spec, assembly: &Assembly) -> Targets {
 
 /// What the plan lets commands keep; one that keeps more than was planned has more than this.
 fn kept_capabilities(plan: &Plan) -> Vec<u8> {
-    let kept = |op: &Op| match op {
-        Op::Capabilities { keep } => Some(keep.clone()),
-        _ => None,
-    };
-    plan.steps.iter().find_map(|step| kept(&step.op)).unwrap_or_default()
+    for step in &plan.steps {
+        if let Op::Capabilities { keep } = &step.op {
+            return keep.clone();
+        }
+    }
+    Vec::new()
 }

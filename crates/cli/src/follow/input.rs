@@ -207,13 +207,20 @@ impl CallersTerminal {
     }
 }
 
+/// HOSTILE: a command that stands still takes no signal until it goes on, and would hold its caller for ever.
+async fn taken(session: &Session, exec: &ProcessId, number: i32) -> Result<()> {
+    session.signal(exec, number).await?;
+    let is_to_end = ENDING.iter().any(|kind| kind.as_raw_value() == number);
+    if is_to_end { session.signal(exec, SIGCONT).await } else { Ok(()) }
+}
+
 /// Passes signals on. Returns only where one comes while another is still on its way.
 async fn send(session: &Session, exec: &ProcessId, mut signals: Listening) -> Result<Left> {
     loop {
         let number = signals.next().await;
         tokio::select! {
             // It may have ended meanwhile.
-            _ = session.signal(exec, number) => {}
+            _ = taken(session, exec, number) => {}
             _ = signals.next() => return Ok(Left::Abandoned),
         }
     }

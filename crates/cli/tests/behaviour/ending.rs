@@ -190,6 +190,28 @@ fn a_signal_to_the_program_ends_the_run_at_any_moment() {
     });
 }
 
+#[test]
+fn a_signal_to_the_program_ends_a_command_that_stands_still() {
+    everyone(|place| {
+        place.says(&["create", "--name", "still", "--no-workspace"], 0);
+        for words in [&["run"][..], &["exec", "still"]] {
+            let line = "echo on; kill -STOP $$; echo never";
+            let words = [words, &["--", "sh", "-c", line]].concat();
+            let mut command = place.cofferdam(&words);
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            assert_eq!(child.stdout.as_mut().unwrap().read(&mut [0; 8]).unwrap(), 3);
+            // It is standing still by then, or takes the signal at once.
+            std::thread::sleep(Duration::from_millis(50));
+            let id = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+            let said = ended(child, SOON);
+            assert_eq!(said.code(), Some(143), "{words:?}: {said:?}");
+            assert!(!String::from_utf8_lossy(&said.stdout).contains("never"), "{said:?}");
+        }
+        place.says(&["rm", "still"], 0);
+    });
+}
+
 /// What becomes of `cofferdam` with these words, which runs a command that says a line and reads one, when it gets a
 /// SIGHUP.
 fn hung_up(place: &Place, shell: &str, words: &[&str]) -> Option<i32> {

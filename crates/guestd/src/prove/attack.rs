@@ -13,11 +13,6 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Whether commands keep no capability, as they do unless they are root of their own user namespace.
-    pub(super) fn is_ordinary(&self) -> bool {
-        self.request.targets.kept_capabilities.is_empty()
-    }
-
     /// A name below the workspace if it can be written, else below `/tmp`.
     pub(super) fn scratch(&self, name: &str) -> String {
         let targets = &self.request.targets;
@@ -36,6 +31,11 @@ pub(super) type Act = fn(&Scene<'_>) -> Outcome;
 
 /// Whether a check makes sense for a request.
 pub(super) type Applies = fn(&Scene<'_>) -> bool;
+
+/// Whether commands keep no capability, as they do unless they are root of their own user namespace.
+pub(super) fn is_ordinary(scene: &Scene<'_>) -> bool {
+    scene.request.targets.kept_capabilities.is_empty()
+}
 
 /// Where an attack may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

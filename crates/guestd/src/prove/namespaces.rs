@@ -1,6 +1,6 @@
 //! Attacks on the walls themselves: P4.
 
-use super::attack::{Group, Row, Scene};
+use super::attack::{Group, Row, Scene, is_ordinary};
 use super::calls::plain_call;
 use super::outcome::{Door, Outcome, any};
 use super::sys;
@@ -48,7 +48,7 @@ pub(super) const ROWS: &[Row] = &[
     PRIVILEGED.check("processes.mount_setattr", mount_setattr, plain_call).confined(),
     PRIVILEGED.check("processes.pivot_root", pivot_root, plain_call).confined(),
     // Root of its own user namespace keeps the right to it, and unpacks packages so.
-    PRIVILEGED.check("processes.chroot", chroot, plain_call).when(|scene| scene.is_ordinary()),
+    PRIVILEGED.check("processes.chroot", chroot, plain_call).when(is_ordinary),
 ];
 
 const NEW_TIME: usize = 0x80;

@@ -1,6 +1,6 @@
 //! Attacks on other processes and on the sandbox's own process 1: P9, and P5 on privileges.
 
-use super::attack::{Group, Row, Scene};
+use super::attack::{Group, Row, Scene, is_ordinary};
 use super::calls::{open, open_to_write, plain_call, read, read_something};
 use super::outcome::{Door, Layer, Outcome, any};
 use super::sys;
@@ -43,8 +43,8 @@ pub(super) const ROWS: &[Row] = &[
     PRIVILEGE.check("processes.filter_is_on", no_filter, status_is_read),
     PRIVILEGE.check("processes.host_root_behind", host_root_behind, status_is_read),
     // Root of its own user namespace is that already, and behind its ids is nobody of the host's.
-    PRIVILEGE.check("processes.become_root", become_root, stay_oneself).when(|scene| scene.is_ordinary()),
-    PRIVILEGE.check("processes.join_groups", join_groups, plain_call).when(|scene| scene.is_ordinary()),
+    PRIVILEGE.check("processes.become_root", become_root, stay_oneself).when(is_ordinary),
+    PRIVILEGE.check("processes.join_groups", join_groups, plain_call).when(is_ordinary),
     PRIVILEGE.check("processes.write_id_map", write_id_map, status_is_read).confined(),
     PRIVILEGE.check("processes.lower_oom_score", lower_oom_score, raise_oom_score),
 ];

@@ -255,7 +255,10 @@ impl Walk<'_> {
             let top = String::from_utf8_lossy(bytes.get(..80).unwrap_or(&bytes)).into_owned();
             let what = format!("{top:?} is deeper than {MAX_LAYER_DEPTH} levels or 4095 bytes");
             return Err(Error::new(ErrorKind::TooLarge, what)
-                .hint("Name other paths, or discard the directory."));
+                .hint(
+                    "Name other paths, or remove the directory with `cofferdam file rm SESSION DIRECTORY \
+                     --recursive`.",
+                ));
         };
         let is_related =
             |root: &GuestPath| is_at_or_below(&child, root) || is_at_or_below(root, &child);

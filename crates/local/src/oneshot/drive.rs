@@ -23,6 +23,8 @@ const CHANNEL: u32 = 1;
 /// Signals that the caller passes on to the command.
 const PASSED_ON: [i32; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+/// Those of them that are to end it.
+const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// How long to wait where nothing has a time.
 const LONG: Duration = Duration::from_secs(3600);
@@ -372,6 +374,10 @@ impl Loop<'_> {
                 }
                 _ if self.line_open && self.killed.is_none() && self.last.is_none() => {
                     self.line.message(CHANNEL, &ToProcess::Signal(number), Vec::new());
+                    // HOSTILE: a command that stands still takes no signal, and would hold its caller for ever.
+                    if ENDING.contains(&number) {
+                        self.line.message(CHANNEL, &ToProcess::Signal(libc::SIGCONT), Vec::new());
+                    }
                 }
                 // There is no command any more; whoever reads our output can be left.
                 _ => self.is_left = true,

@@ -1,5 +1,6 @@
 //! Requests for the address of a port, which are passed on to whoever listens there.
 
+use super::pressed::Pressed;
 use super::table::{Opened, WORD_LENGTH};
 use crate::Server;
 use crate::http::error::Problem;
@@ -97,7 +98,8 @@ async fn pass_on(
         let what = "the program inside does not speak HTTP/1";
         unreached(Error::new(ErrorKind::Unavailable, what).source(error))
     };
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(Pressed::new(stream))).await.map_err(broken)?;
     // It ends with its two ends, or with whoever holds this.
     let inside = Inside(tokio::spawn(connection.with_upgrades()));
     let asked = wants_upgrade(request.headers()).then(|| hyper::upgrade::on(&mut request));

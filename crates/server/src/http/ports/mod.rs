@@ -1,6 +1,7 @@
 //! Servers inside sandboxes: at an address of their own, and as a WebSocket of bytes.
 
 mod divert;
+mod pressed;
 mod rest;
 mod table;
 mod tunnel;

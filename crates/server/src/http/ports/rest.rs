@@ -70,6 +70,7 @@ async fn open(
     }
     let domain = domain(&door.server)?;
     forget_revoked(&door.server).await?;
+    forget_gone(&door.server, &door.caller).await?;
     let caller = door.caller.clone();
     let (word, is_new) = door.server.0.ports.open(Opened { caller, session, port })?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -127,6 +128,7 @@ impl Expose for Exposer {
     async fn expose(&self, session: &Session, port: u16) -> Result<String> {
         let domain = domain(&self.server)?;
         forget_revoked(&self.server).await?;
+        forget_gone(&self.server, &self.caller).await?;
         let opened = Opened { caller: self.caller.clone(), session: session.clone(), port };
         Ok(url(&domain, &self.server.0.ports.open(opened)?.0))
     }
@@ -137,6 +139,20 @@ async fn forget_revoked(server: &Server) -> Result<()> {
     for prefix in server.0.ports.keys() {
         if !server.0.sessions.key_is_good(&prefix).await? {
             server.0.ports.forget_key(&prefix);
+        }
+    }
+    Ok(())
+}
+
+/// Takes the addresses from ports of sandboxes that are gone, before they leave no room for others: nobody
+/// can close them by their sandbox any more.
+async fn forget_gone(server: &Server, caller: &Caller) -> Result<()> {
+    for session in server.0.ports.in_the_way(caller) {
+        match session.sessions().status(session.id()).await {
+            Err(error) if error.kind == ErrorKind::NotFound => {
+                server.0.ports.forget(session.id());
+            }
+            found => drop(found?),
         }
     }
     Ok(())

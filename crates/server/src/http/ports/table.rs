@@ -55,6 +55,20 @@ impl Ports {
         Ok((word, true))
     }
 
+    /// The sessions of the caller's addresses, where it can have no more; nothing where there is room.
+    pub(super) fn in_the_way(&self, caller: &Caller) -> Vec<Session> {
+        let key = caller.key.as_ref().map(|key| key.prefix.as_str());
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own: Vec<&Session> =
+            all.values().filter(|known| known.key() == key).map(|known| &known.session).collect();
+        if own.len() < MAX_PORTS {
+            return Vec::new();
+        }
+        let by_id: BTreeMap<&str, &Session> =
+            own.into_iter().map(|session| (session.id().as_str(), session)).collect();
+        by_id.into_values().cloned().collect()
+    }
+
     /// What the address with this word is of.
     pub(super) fn of_word(&self, word: &str) -> Option<Opened> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(word).cloned()

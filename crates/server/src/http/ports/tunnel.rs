@@ -1,5 +1,6 @@
 //! A connection to a port as a WebSocket of bytes, for programs.
 
+use super::pressed::Pressed;
 use crate::Server;
 use crate::http::closing::{self, ALL_SAID};
 use crate::http::door::{Door, Runs};
@@ -24,8 +25,8 @@ use utoipa_axum::routes;
 pub(super) const MAX_TUNNEL_MESSAGE_BYTES: usize = 256 << 10;
 /// How much is read at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// How long a caller may not take what is sent.
-const UNTAKEN: Duration = Duration::from_secs(300);
+/// How long a caller, or a program inside, may not take what is sent.
+pub(super) const UNTAKEN: Duration = Duration::from_secs(300);
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(connect))
@@ -57,7 +58,7 @@ async fn connect(
 
 pub(super) async fn carry(socket: WebSocket, stream: PortStream, counted: Counted) {
     let (mut out, mut heard) = socket.split();
-    let (mut read, mut write) = tokio::io::split(stream);
+    let (mut read, mut write) = tokio::io::split(Pressed::new(stream));
     let to_caller = async {
         let mut buffer = vec![0; PIECE_BYTES];
         loop {
