@@ -164,7 +164,8 @@ impl Search<'_> {
             let Some(paths) = self.directories_in(&directory) else { return true };
             let is_looked_at = |path: &String| {
                 let is_pinned = PINNED.iter().any(|name| *path == join(git, name));
-                !is_pinned && !(parent_of(path) == join(git, "objects") && is_by_sum(path))
+                let is_of_sums = parent_of(path) == join(git, "objects") && is_by_sum(path);
+                !is_pinned && !is_of_sums
             };
             for path in paths.into_iter().filter(is_looked_at) {
                 if is_odd(&path) || self.is_plainly_git(&path) {

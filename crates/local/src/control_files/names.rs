@@ -82,7 +82,11 @@ fn in_modules(names: &[&[u8]]) -> Named {
         let rest = names.get(at..).unwrap_or_default();
         match in_git_directory(rest) {
             Named::InGitDirectory(own) => read = read.or(own),
-            other => return other,
+            other @ (Named::Control
+            | Named::GitDirectory
+            | Named::GitState
+            | Named::IfBare(_)
+            | Named::Ordinary) => return other,
         }
         if rest.first().is_some_and(|name| FREE_BELOW.iter().any(|free| is(name, free))) {
             break;
