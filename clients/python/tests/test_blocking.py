@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 from served import Served
@@ -436,6 +436,35 @@ class Blocking(unittest.TestCase):
             self.client.create(memory=1)  # type: ignore[call-arg]
         with self.assertRaisesRegex(ValueError, "no-network"):
             self.client.create(profile="none")  # type: ignore[arg-type]
+
+    def test_a_field_that_there_is_not_is_refused_however_deep(self) -> None:
+        entry = {"type": "file", "path": "a", "text": "x", "modes": "600"}
+        manifest: Any = {"version": 1, "entries": [{"type": "directory", "path": "d"}, entry]}
+        limits: Any = {"memory": 64 << 20, "pids": 5}
+        terminal: Any = {"rows": 5, "columns": 40, "depth": 3}
+        edit: Any = {"old": "a", "new": "b", "count": 2}
+        with self.client.sandbox(labels={"any": "thing"}, env={"ANY": "thing"}) as box:
+            box.files.write("f", "a")
+            cases: list[tuple[str, Callable[[], object]]] = [
+                ("limits.memory", lambda: self.client.create(limits=limits)),
+                ("limits.memory", lambda: self.client.ensure("never-made", limits=limits)),
+                ("sandbox.limits.memory", lambda: self.client.run("true", limits=limits)),
+                ("manifest.entries.modes", lambda: self.client.create(manifest=manifest)),
+                ("terminal.depth", lambda: box.exec("true", terminal=terminal)),
+                ("start.entry", lambda: box.exec("true", start=cast(Any, {"entry": "x"}))),
+                ("scope.hiden", lambda: box.files.glob("*", scope=cast(Any, {"hiden": True}))),
+                ("scope.hiden", lambda: box.files.grep("a", scope=cast(Any, {"hiden": True}))),
+                ("edits.count", lambda: box.files.edit("f", edit)),
+            ]
+            for named, asks in cases:
+                with self.subTest(named), self.assertRaises(OptionNameError) as refused:
+                    asks()
+                self.assertIn(repr(named), str(refused.exception))
+                self.assertIn("There are ", refused.exception.hint or "")
+            # The control: what there is arrives.
+            started = box.exec("true", terminal={"rows": 5, "columns": 40})
+            self.assertEqual(started.wait(timeout_s=60).exit_code, 0)
+            self.assertEqual(box.files.read("f"), b"a")
 
     def test_errors_say_what_the_server_said(self) -> None:
         with self.assertRaises(NotFoundError) as raised:

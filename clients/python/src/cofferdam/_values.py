@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -216,9 +217,12 @@ def word(of: type[E], name: str, value: str) -> E:
 
 
 def wish_of(of: type[M], fields: Mapping[str, Any]) -> M:
-    """The body of a request. Fields of other types than it has are an error before anything is sent."""
+    """The body of a request. Fields of other types than it has, and fields that it has not, are an error
+    before anything is sent."""
     try:
-        return of.from_dict(fields)
+        wish = of.from_dict(fields)
+        _refuse_unknown(wish, fields)
+        return wish
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, UsageError):
             raise
@@ -227,6 +231,30 @@ def wish_of(of: type[M], fields: Mapping[str, Any]) -> M:
             kind="usage",
             hint="See what types the options of this method have.",
         ) from error
+
+
+def _refuse_unknown(wish: object, fields: object, at: str = "") -> None:
+    """Refuses fields that a wish did not take, however deep. The generated part drops them, and what was
+    asked for would not be there."""
+    if isinstance(wish, list) and isinstance(fields, Sequence):
+        for one, its_fields in zip(wish, fields, strict=True):
+            _refuse_unknown(one, its_fields, at)
+    if not hasattr(wish, "to_dict") or not isinstance(fields, Mapping):
+        return
+    # A name that is a word of Python has a line behind it there.
+    known = {name.rstrip("_"): name for name in inspect.signature(type(wish)).parameters}
+    more: Mapping[str, object] = getattr(wish, "additional_properties", {})
+    for name, value in fields.items():
+        if name in known:
+            _refuse_unknown(getattr(wish, known[name]), value, f"{at}{name}.")
+        elif name in more:
+            _refuse_unknown(more[name], value, f"{at}{name}.")
+        else:
+            raise OptionNameError(
+                f"there is no field {at + str(name)!r}",
+                kind="usage",
+                hint=f"There are {', '.join(sorted(known))}.",
+            )
 
 
 def signal_of(signal: int | str) -> int | str:
