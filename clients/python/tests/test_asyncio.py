@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import unittest
 from collections.abc import AsyncIterator
+from typing import Any, cast
 
 from served import Served
 
-from cofferdam import AsyncClient, ConflictError, NotFoundError
+from cofferdam import AsyncClient, ConflictError, NotFoundError, OptionNameError
 
 
 class Asyncio(unittest.IsolatedAsyncioTestCase):
@@ -66,6 +67,10 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
             read = [piece async for piece in box.files.download("big")]
             self.assertEqual(b"".join(read), b"x" * (1 << 20))
             self.assertEqual([one.path async for one in box.files.list()], ["big"])
+            for nothing in cast(list[Any], [None, [b"not a stream"], {}]):
+                with self.assertRaises(OptionNameError):
+                    await box.files.write("big", nothing)
+            self.assertEqual((await box.files.stat("big")).size, 1 << 20)
             await box.files.write("small", "text")
             self.assertEqual(await box.files.read("small"), b"text")
             archive = [piece async for piece in box.files.export("small")]

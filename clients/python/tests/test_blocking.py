@@ -354,6 +354,43 @@ class Blocking(unittest.TestCase):
             [entry] = box.files.list()
             self.assertIsInstance(entry.path_base64, str)
 
+    def test_what_is_no_content_empties_no_file(self) -> None:
+        with self.client.sandbox() as box:
+            box.files.write("kept", "precious")
+            reads = box.exec("cat", stdin=True)
+            with box.terminal("cat") as terminal:
+                for nothing in cast(list[Any], [None, {}, {"a": 1}, set(), 7, object()]):
+                    asked: list[Callable[[], object]] = [
+                        lambda it=nothing: box.files.write("kept", it),
+                        lambda it=nothing: box.files.append("kept", it),
+                        lambda it=nothing: box.files.import_("kept", it, replace=True),
+                        lambda it=nothing: box.files.patch(it),
+                        lambda it=nothing: box.snapshots.import_(it),
+                        lambda it=nothing: self.client.put_secret("NOTHING", it),
+                        lambda it=nothing: reads.send(it, close=True),
+                        lambda it=nothing: terminal.send(it),
+                    ]
+                    for number, asks in enumerate(asked):
+                        with self.subTest(nothing=nothing, number=number):
+                            self.assertRaises(OptionNameError, asks)
+            with self.assertRaises(OptionValueError):
+                box.files.write("kept", "half a character: \ud800")
+            self.assertEqual(box.files.read("kept"), b"precious")
+            self.assertEqual(self.client.secrets(), [])
+            # What is bytes by another name is taken, and so is nothing that is meant.
+            for data in (
+                bytearray(b"some"),
+                memoryview(b"awesome")[3:],
+                memoryview(b"s-o-m-e")[::2],
+            ):
+                box.files.write("taken", data)
+                box.files.append("taken", data)
+                self.assertEqual(box.files.read("taken"), b"somesome")
+            reads.send(bytearray(b"some"), close=True)
+            self.assertEqual(b"".join(part.data for part in reads.output()), b"some")
+            for empty in (b"", "", iter([])):
+                self.assertEqual(box.files.write("taken", empty).bytes_, 0)
+
     def test_archives(self) -> None:
         with self.client.sandbox() as box:
             box.files.write("d/x", b"1")

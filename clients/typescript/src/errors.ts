@@ -98,6 +98,11 @@ export function misread(what: string, cause?: unknown): CofferdamError {
   });
 }
 
+/** Arguments that no request can hold. Nothing was asked. */
+export function unfit(message: string, hint: string, cause?: unknown): CofferdamError {
+  return new CofferdamError(message, { kind: "usage", hint, cause });
+}
+
 /** A server that does not answer. */
 export function unreachable(cause: unknown): CofferdamError {
   return new CofferdamError(`the server does not answer: ${codeOf(cause) || String(cause)}`, {

@@ -1,6 +1,6 @@
 /** A command of a sandbox. */
 
-import { type Output, type Schemas, type StreamName, asBytes, outputOf } from "./values.js";
+import { type Output, type Schemas, type StreamName, asBytes, contentOf, outputOf } from "./values.js";
 import { type Wire, done, parsed, segment } from "./wire.js";
 
 const LONGEST_WAIT_MS = 60_000;
@@ -121,7 +121,7 @@ export class Exec {
     await this.#wire.raw("POST", `${this.#url}/stdin`, {
       query: { close: options.close ?? false },
       headers: { "content-type": "application/octet-stream" },
-      body: data as BodyInit,
+      body: contentOf(data) as BodyInit,
     });
   }
 

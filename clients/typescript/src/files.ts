@@ -1,6 +1,6 @@
 /** The files of a sandbox's workspace. */
 
-import { type FilePath, type Schemas, place, toBase64 } from "./values.js";
+import { type FilePath, type Schemas, bodyOf, contentOf, place, toBase64 } from "./values.js";
 import { type Raw, type Wire, done, parsed, read, segment } from "./wire.js";
 
 /** What a file is written from. A stream is sent as it comes. */
@@ -74,13 +74,13 @@ export class Files {
     const headers: Record<string, string> = { ...BYTES };
     if (options.ifMatch !== undefined) headers["if-match"] = `"${options.ifMatch}"`;
     if (options.ifAbsent) headers["if-none-match"] = "*";
-    const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
-    if (bytes instanceof Uint8Array) {
-      const digest = await crypto.subtle.digest("SHA-256", bytes as BufferSource);
+    const content = bodyOf(data);
+    if (content instanceof Uint8Array) {
+      const digest = await crypto.subtle.digest("SHA-256", content as BufferSource);
       headers["content-digest"] = `sha-256=:${toBase64(new Uint8Array(digest))}:`;
     }
     const query = { ...place(path), mode: options.mode, parents: options.parents };
-    const answer = await this.#raw("PUT", "", { query, headers, body: bytes as BodyInit });
+    const answer = await this.#raw("PUT", "", { query, headers, body: content });
     return read<Schemas["FileDone"]>(answer);
   }
 
@@ -90,7 +90,7 @@ export class Files {
     data: string | Uint8Array,
     options: { mode?: string } = {},
   ): Promise<Schemas["FileDone"]> {
-    const raw = { query: { ...place(path), ...options }, headers: BYTES, body: data as BodyInit };
+    const raw = { query: { ...place(path), ...options }, headers: BYTES, body: bodyOf(data) };
     return read<Schemas["FileDone"]>(await this.#raw("POST", "/append", raw));
   }
 
@@ -192,7 +192,7 @@ export class Files {
     patch: string | Uint8Array,
     options: { dry_run?: boolean; reverse?: boolean } = {},
   ): Promise<Schemas["FilePatch"]> {
-    const raw = { query: options, headers: { "content-type": "text/x-diff" }, body: patch as BodyInit };
+    const raw = { query: options, headers: { "content-type": "text/x-diff" }, body: contentOf(patch) as BodyInit };
     return read<Schemas["FilePatch"]>(await this.#raw("POST", "/patch", raw));
   }
 
@@ -215,7 +215,7 @@ export class Files {
     options: { replace?: boolean } = {},
   ): Promise<Schemas["FileImported"]> {
     const headers = { "content-type": "application/x-tar" };
-    const raw = { query: { ...place(path), ...options }, headers, body: archive as BodyInit };
+    const raw = { query: { ...place(path), ...options }, headers, body: bodyOf(archive) };
     return read<Schemas["FileImported"]>(await this.#raw("PUT", "/archive", raw));
   }
 

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { CofferdamError, errorOf, unreachable } from "./errors.js";
 import type { Exec } from "./execs.js";
 import { BINARY, CLOSE, FrameReader, PING, PONG, TEXT, answerTo, frame, freshKey } from "./frames.js";
-import type { Schemas } from "./values.js";
+import { type Schemas, contentOf } from "./values.js";
 import { parsed, segment } from "./wire.js";
 
 /** A connection that breaks so often at once, without any output, is given up. */
@@ -79,8 +79,8 @@ export class Terminal {
   }
 
   /** Types something. What was on its way when a connection breaks may be lost. */
-  send(data: string | Uint8Array): Promise<void> {
-    return this.#say(BINARY, typeof data === "string" ? new TextEncoder().encode(data) : data);
+  async send(data: string | Uint8Array): Promise<void> {
+    await this.#say(BINARY, contentOf(data));
   }
 
   /** Gives it a new size. */

@@ -1,6 +1,6 @@
 /** What goes into requests and comes out of answers, without any connection. */
 
-import { CommandFailed } from "./errors.js";
+import { CommandFailed, unfit } from "./errors.js";
 import type { components } from "./schema.js";
 
 /** The objects of requests and answers, by their names in the server's document. */
@@ -84,6 +84,23 @@ export function places(paths: readonly FilePath[]): { paths: string[]; paths_bas
     paths: each.flatMap((one) => one.path ?? []),
     paths_base64: each.flatMap((one) => one.path_base64 ?? []),
   };
+}
+
+/** A text or bytes as bytes. Anything else is refused, for nothing would be a body, too. */
+export function contentOf(data: unknown): Uint8Array {
+  if (typeof data === "string") return new TextEncoder().encode(data);
+  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  if (data instanceof ArrayBuffer) return new Uint8Array(data);
+  // It may be a secret: its type alone is shown.
+  const what = data === null ? "null" : typeof data;
+  throw unfit(`a value of the type ${what} is no content`, 'Give bytes, or a text; "" for nothing.');
+}
+
+/** The same, or what gives bytes as they come. */
+export function bodyOf(data: unknown): BodyInit {
+  const isObject = typeof data === "object" && data !== null;
+  const comes = isObject && ("getReader" in data || Symbol.asyncIterator in data || data instanceof Blob);
+  return (comes ? data : contentOf(data)) as BodyInit;
 }
 
 export function toBase64(bytes: Uint8Array): string {

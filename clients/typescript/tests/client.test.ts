@@ -278,6 +278,42 @@ test("files", async () => {
   await assert.rejects(files.stat("a"), isOf("not_found"));
 });
 
+test("what is no content empties no file", async () => {
+  await using box = await client.sandbox();
+  const { files } = box;
+  await files.write("kept", "precious");
+  const reads = await box.exec("cat", { stdin: true });
+  const sat = await box.exec("cat", { stdin: true, terminal: { rows: 5, columns: 40 } });
+  const terminal = new Terminal(box.id, sat, { url: served.url });
+  for (const nothing of [null, undefined, {}, [], [1], 7, () => "x", new URLSearchParams("a=b")]) {
+    const it = nothing as unknown as Uint8Array;
+    const asked: (() => Promise<unknown>)[] = [
+      () => files.write("kept", it),
+      () => files.append("kept", it),
+      () => files.import("kept", it, { replace: true }),
+      () => files.patch(it),
+      () => box.snapshots.import(it),
+      () => client.putSecret("NOTHING", it),
+      () => reads.send(it, { close: true }),
+      () => terminal.send(it),
+    ];
+    for (const ask of asked) {
+      await assert.rejects(ask, (error) => isOf("usage")(error) && /content/.test(String(error)), `${it}: ${ask}`);
+    }
+  }
+  assert.equal(await files.readText("kept"), "precious");
+  assert.deepEqual(await client.secrets(), []);
+  // What is bytes by another name is taken, and so is nothing that is meant.
+  const bytes = new TextEncoder().encode("awesome");
+  for (const data of [Buffer.from("some"), new DataView(bytes.buffer, 3), bytes.slice(3).buffer, new Blob(["some"])]) {
+    await files.write("taken", data as unknown as Uint8Array);
+    assert.equal(await files.readText("taken"), "some");
+  }
+  for (const empty of ["", new Uint8Array(), new Blob([]).stream() as ReadableStream<Uint8Array>]) {
+    assert.equal((await files.write("taken", empty)).bytes, 0);
+  }
+});
+
 test("names that are no text", async () => {
   await using box = await client.sandbox();
   const name: FilePath = Uint8Array.of(0xff, 0x0a);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, Protocol, Self, TypedDict, TypeVar, cast, get_args, get_type_hints
@@ -26,6 +26,8 @@ M = TypeVar("M", bound=_Body)
 
 #: A path in a workspace. Bytes name a file whose name is not UTF-8.
 Path = str | bytes
+#: Bytes of any kind.
+Bytes = bytes | bytearray | memoryview
 #: A command: words, or a line for ``/bin/sh -c``.
 Command = Sequence[str] | str
 Profile = Literal["read-only", "repo-write", "no-network", "full-dev", "ci-only"]
@@ -321,6 +323,29 @@ def places(paths: Sequence[Path]) -> dict[str, list[str]]:
         for name, value in place(path, "paths").items():
             fields.setdefault(name, []).append(value)
     return fields
+
+
+def content_of(data: object, pieces: type | None = None) -> Any:
+    """The body of a request: a text or bytes, or `pieces` of them where it may be such. Anything else is
+    refused, for nothing would be a body, too, and make a file empty."""
+    if isinstance(data, str):
+        try:
+            return data.encode()
+        except UnicodeEncodeError as error:
+            raise OptionValueError(
+                f"the text cannot be sent: {error}", kind="usage", hint="Give it as bytes."
+            ) from error
+    if isinstance(data, Bytes):
+        return bytes(data)
+    # A mapping, or a set, has things in it and no order of bytes.
+    if pieces and isinstance(data, pieces) and not isinstance(data, (Mapping, Set)):
+        return data
+    # It may be a secret: its type alone is shown.
+    raise OptionNameError(
+        f"a value of the type {type(data).__name__} is no content",
+        kind="usage",
+        hint='Give bytes, or a text; b"" for nothing.',
+    )
 
 
 def as_bytes(text: str | None | Unset, in_base64: str | None | Unset) -> bytes:

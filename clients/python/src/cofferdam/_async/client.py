@@ -23,7 +23,18 @@ from .._api.api.server import server_ready
 from .._api.api.tools import tools_call, tools_list
 from .._api.types import File
 from .._reading import reading
-from .._values import Command, Ran, RunOptions, SandboxOptions, checked, given, run_of, wish_of
+from .._values import (
+    Bytes,
+    Command,
+    Ran,
+    RunOptions,
+    SandboxOptions,
+    checked,
+    content_of,
+    given,
+    run_of,
+    wish_of,
+)
 from ..errors import CofferdamError
 from .sandbox import AsyncSandbox
 from .wire import AsyncWire
@@ -169,9 +180,9 @@ class AsyncClient:
         found = await self._wire.ask(secrets_list.asyncio_detailed, client=self._wire.api)
         return self._wire.done(found).secrets
 
-    async def put_secret(self, name: str, value: bytes | str) -> models.SecretReport:
+    async def put_secret(self, name: str, value: Bytes | str) -> models.SecretReport:
         """Adds a secret, or gives one that is there another value."""
-        content = value.encode() if isinstance(value, str) else value
+        content = content_of(value)
         empty = File(payload=b"")  # type: ignore[arg-type]
         answer = await self._wire.send(secrets_put._get_kwargs(name, body=empty), content=content)
         with reading():

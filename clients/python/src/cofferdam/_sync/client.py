@@ -24,7 +24,18 @@ from .._api.api.server import server_ready
 from .._api.api.tools import tools_call, tools_list
 from .._api.types import File
 from .._reading import reading
-from .._values import Command, Ran, RunOptions, SandboxOptions, checked, given, run_of, wish_of
+from .._values import (
+    Bytes,
+    Command,
+    Ran,
+    RunOptions,
+    SandboxOptions,
+    checked,
+    content_of,
+    given,
+    run_of,
+    wish_of,
+)
 from ..errors import CofferdamError
 from .sandbox import Sandbox
 from .wire import Wire
@@ -166,9 +177,9 @@ class Client:
         found = self._wire.ask(secrets_list.sync_detailed, client=self._wire.api)
         return self._wire.done(found).secrets
 
-    def put_secret(self, name: str, value: bytes | str) -> models.SecretReport:
+    def put_secret(self, name: str, value: Bytes | str) -> models.SecretReport:
         """Adds a secret, or gives one that is there another value."""
-        content = value.encode() if isinstance(value, str) else value
+        content = content_of(value)
         empty = File(payload=b"")  # type: ignore[arg-type]
         answer = self._wire.send(secrets_put._get_kwargs(name, body=empty), content=content)
         with reading():

@@ -16,7 +16,7 @@ import httpx
 from .. import _frames as frames
 from .. import models
 from .._reading import reading
-from .._values import signal_of
+from .._values import Bytes, content_of, signal_of
 from ..errors import CofferdamError, ServerError, UnavailableError, error_of
 from .execs import Exec
 from .wire import CONNECT_S, MOST_EMPTY_STREAMS, SILENCE_S, Wire
@@ -98,9 +98,9 @@ class Terminal:
     ) -> None:
         self.close()
 
-    def send(self, data: bytes | str) -> None:
+    def send(self, data: Bytes | str) -> None:
         """Types something. What was on its way when a connection breaks may be lost."""
-        self._say(frames.BINARY, data.encode() if isinstance(data, str) else data)
+        self._say(frames.BINARY, content_of(data))
 
     def resize(self, rows: int, columns: int) -> None:
         """Gives it a new size."""
