@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 from unittest import mock
 
+import httpx
 from served import Served
 
 from cofferdam import (
@@ -60,6 +61,25 @@ def _other(answer: bytes) -> str:
 
     threading.Thread(target=serve, daemon=True).start()
     return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+class _Interrupted(httpx.BaseTransport):
+    """Somebody types Ctrl-C when a sandbox is made, and before the answer is there."""
+
+    def __init__(self) -> None:
+        self._inner = httpx.HTTPTransport()
+        self._is_over = False
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = self._inner.handle_request(request)
+        if request.method in ("POST", "PUT") and not self._is_over:
+            self._is_over = True
+            response.close()
+            raise KeyboardInterrupt
+        return response
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 class Blocking(unittest.TestCase):
@@ -236,6 +256,20 @@ class Blocking(unittest.TestCase):
             other.join()
             self.assertEqual(box.execs()[0].wait(timeout_s=30).exit_code, 137)
 
+    def test_a_sandbox_that_is_given_up_while_it_is_made_is_gone(self) -> None:
+        labels = {"for": "giving-up"}
+        was_there = self.client.ensure("was-there", labels=labels)
+        self.addCleanup(was_there.delete)
+        for name in (None, "was-there"):
+            with (
+                Client(self.served.url, transport=_Interrupted()) as client,
+                self.assertRaises(KeyboardInterrupt),
+                client.sandbox(name, labels=labels),
+            ):
+                pass
+            left = [box.id for box in self.client.sandboxes(labels)]
+            self.assertEqual(left, [was_there.id])
+
     def test_signals_and_waiting(self) -> None:
         with self.client.sandbox() as box:
             sleeps = box.exec(["sleep", "100"])
@@ -359,18 +393,21 @@ class Blocking(unittest.TestCase):
             box.files.write("kept", "precious")
             reads = box.exec("cat", stdin=True)
             with box.terminal("cat") as terminal:
-                for nothing in cast(list[Any], [None, {}, {"a": 1}, set(), 7, object()]):
-                    asked: list[Callable[[], object]] = [
-                        lambda it=nothing: box.files.write("kept", it),
-                        lambda it=nothing: box.files.append("kept", it),
-                        lambda it=nothing: box.files.import_("kept", it, replace=True),
-                        lambda it=nothing: box.files.patch(it),
-                        lambda it=nothing: box.snapshots.import_(it),
-                        lambda it=nothing: self.client.put_secret("NOTHING", it),
-                        lambda it=nothing: reads.send(it, close=True),
-                        lambda it=nothing: terminal.send(it),
+
+                def asked(it: Any) -> list[Callable[[], object]]:
+                    return [
+                        lambda: box.files.write("kept", it),
+                        lambda: box.files.append("kept", it),
+                        lambda: box.files.import_("kept", it, replace=True),
+                        lambda: box.files.patch(it),
+                        lambda: box.snapshots.import_(it),
+                        lambda: self.client.put_secret("NOTHING", it),
+                        lambda: reads.send(it, close=True),
+                        lambda: terminal.send(it),
                     ]
-                    for number, asks in enumerate(asked):
+
+                for nothing in (None, {}, {"a": 1}, set[str](), 7, object()):
+                    for number, asks in enumerate(asked(nothing)):
                         with self.subTest(nothing=nothing, number=number):
                             self.assertRaises(OptionNameError, asks)
             with self.assertRaises(OptionValueError):
@@ -388,7 +425,7 @@ class Blocking(unittest.TestCase):
                 self.assertEqual(box.files.read("taken"), b"somesome")
             reads.send(bytearray(b"some"), close=True)
             self.assertEqual(b"".join(part.data for part in reads.output()), b"some")
-            for empty in (b"", "", iter([])):
+            for empty in (b"", "", iter(list[bytes]())):
                 self.assertEqual(box.files.write("taken", empty).bytes_, 0)
 
     def test_archives(self) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, Unpack
+from uuid import uuid4
 
 import httpx
 
@@ -23,6 +24,7 @@ from .._api.api.secrets import secrets_list, secrets_put, secrets_remove
 from .._api.api.server import server_ready
 from .._api.api.tools import tools_call, tools_list
 from .._api.types import File
+from .._giving_up import Making
 from .._reading import reading
 from .._values import (
     Bytes,
@@ -128,7 +130,8 @@ class Client:
     def sandbox(
         self, name: str | None = None, *, keep: bool = False, **options: Unpack[SandboxOptions]
     ) -> Using:
-        """A sandbox for a block. At its end it is deleted if it was made for the block, unless `keep`."""
+        """A sandbox for a block. At its end it is deleted if it was made for the block, unless `keep`; also
+        where the block is given up before it began."""
         checked(SandboxOptions, options)
         return Using(self, name, keep, options)
 
@@ -219,11 +222,20 @@ class Using:
         self._sandbox: Sandbox | None = None
 
     def __enter__(self) -> Sandbox:
-        if self._name is None:
-            self._sandbox = self._client.create(**self._options)
-        else:
-            self._sandbox = self._client.ensure(self._name, **self._options)
+        # With it the same is made again, where the answer to the first request is lost.
+        self._key = uuid4().hex
+        self._sandbox = Making(self._make, self._take_back).made()
         return self._sandbox
+
+    def _make(self) -> Sandbox:
+        if self._name is None:
+            return self._client.create(key=self._key, **self._options)
+        return self._client.ensure(self._name, **self._options)
+
+    def _take_back(self, sandbox: Sandbox) -> None:
+        # One that is to be kept can be found by its name; without one nobody knows of it.
+        if sandbox.is_made_now and not (self._keep and self._name):
+            sandbox.delete(missing_ok=True)
 
     def __exit__(
         self,
