@@ -388,6 +388,32 @@ class Blocking(unittest.TestCase):
             [entry] = box.files.list()
             self.assertIsInstance(entry.path_base64, str)
 
+    def test_a_part_of_a_file_is_that_part(self) -> None:
+        with self.client.sandbox() as box:
+            read = box.files.read
+            box.files.write("six", "abcdef")
+            box.files.write("none", "")
+            parts = [
+                (read("six", offset=4), b"ef"),
+                (read("six", offset=1, length=2), b"bc"),
+                (read("six", offset=4, length=100), b"ef"),
+                (read("six", length=2), b"ab"),
+                (read("six", offset=2, length=0), b""),
+                (read("six", offset=6), b""),
+                (read("six", offset=7, length=1), b""),
+                (read("none", length=100), b""),
+                (read("none", offset=1), b""),
+                (read("none"), b""),
+            ]
+            for number, (found, expected) in enumerate(parts):
+                self.assertEqual(found, expected, number)
+            odd: Any = "1"
+            for offset, length in ((-2, None), (0, -2), (3, -2), (-1, 1), (odd, None), (0, odd)):
+                with self.subTest((offset, length)), self.assertRaises(OptionValueError):
+                    read("six", offset=offset, length=length)
+            for length in (0, 1):
+                self.assertRaises(NotFoundError, read, "missing", length=length)
+
     def test_what_is_no_content_empties_no_file(self) -> None:
         with self.client.sandbox() as box:
             box.files.write("kept", "precious")

@@ -278,6 +278,30 @@ test("files", async () => {
   await assert.rejects(files.stat("a"), isOf("not_found"));
 });
 
+test("a part of a file is that part", async () => {
+  await using box = await client.sandbox();
+  const { files } = box;
+  await files.write("six", "abcdef");
+  await files.write("none", "");
+  const parts: [string, { offset?: number; length?: number }, string][] = [
+    ["six", { offset: 4 }, "ef"],
+    ["six", { offset: 1, length: 2 }, "bc"],
+    ["six", { offset: 4, length: 100 }, "ef"],
+    ["six", { length: 2 }, "ab"],
+    ["six", { offset: 2, length: 0 }, ""],
+    ["six", { offset: 6 }, ""],
+    ["six", { offset: 7, length: 1 }, ""],
+    ["none", { length: 100 }, ""],
+    ["none", { offset: 1 }, ""],
+    ["none", {}, ""],
+  ];
+  for (const [path, part, expected] of parts) assert.equal(text(await files.read(path, part)), expected);
+  const odd = "1" as unknown as number;
+  const wrong = [{ offset: -2 }, { length: -2 }, { offset: 3, length: -2 }, { offset: 0.5 }, { offset: NaN }, { length: odd }];
+  for (const part of wrong) await assert.rejects(files.read("six", part), isOf("usage"), JSON.stringify(part));
+  for (const length of [0, 1]) await assert.rejects(files.read("missing", { length }), isOf("not_found", 404));
+});
+
 test("what is no content empties no file", async () => {
   await using box = await client.sandbox();
   const { files } = box;

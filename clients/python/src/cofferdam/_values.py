@@ -348,6 +348,22 @@ def content_of(data: object, pieces: type | None = None) -> Any:
     )
 
 
+def range_of(offset: int, length: int | None) -> str | None:
+    """The field that asks for a part of a file; nothing for all of it. One that HTTP has not would be
+    ignored, and all would come."""
+    for name, value in (("offset", offset), ("length", 0 if length is None else length)):
+        if not isinstance(value, int) or value < 0:
+            raise OptionValueError(
+                f"{name} is {value!r}, and no number of bytes",
+                kind="usage",
+                hint="Give 0 or more; `stat` has the size of a file, to count from its end.",
+            )
+    if length is None:
+        return f"bytes={offset}-" if offset else None
+    # There is no range without a byte. With one it is seen whether the file is there.
+    return f"bytes={offset}-{offset + max(length, 1) - 1}"
+
+
 def as_bytes(text: str | None | Unset, in_base64: str | None | Unset) -> bytes:
     """Bytes that came as text, or in base64 where they are none."""
     if isinstance(text, str):

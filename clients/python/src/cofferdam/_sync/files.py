@@ -42,12 +42,16 @@ from .._values import (
     given,
     place,
     places,
+    range_of,
     wish_of,
 )
+from ..errors import CofferdamError
 from .wire import Wire
 
 #: Stands for a body in what the generated part makes, which is then put in.
 _BODY = File(payload=b"")  # type: ignore[arg-type]
+#: The status where a part of a file begins at its end, or behind it.
+_BEGINS_BEHIND = 416
 
 
 class Files:
@@ -57,15 +61,16 @@ class Files:
         self._wire, self._sandbox = wire, sandbox
 
     def read(self, path: Path, *, offset: int = 0, length: int | None = None) -> bytes:
-        """The bytes of a file, or a part of them."""
-        headers = {}
-        if offset or length is not None:
-            if length == 0:
-                return b""
-            end = "" if length is None else str(offset + length - 1)
-            headers["range"] = f"bytes={offset}-{end}"
+        """The bytes of a file, or a part of them; none where that begins at its end or behind it."""
+        part = range_of(offset, length)
         request = files_read._get_kwargs(self._sandbox, hash_=False, **_at(path))
-        return (self._wire.send(request, headers=headers)).content
+        try:
+            answer = self._wire.send(request, headers={"range": part} if part else {})
+        except CofferdamError as error:
+            if error.status != _BEGINS_BEHIND:
+                raise
+            return b""
+        return answer.content[:length]
 
     def read_text(self, path: Path, encoding: str = "utf-8") -> str:
         """A file as text."""
