@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 from unittest import mock
 
+import httpcore
 import httpx
 from served import Served
 
@@ -33,6 +34,7 @@ from cofferdam import (
     WaitTimeout,
     models,
 )
+from cofferdam import _frames as frames
 
 
 def _until(output: Iterator[bytes], text: bytes) -> bytes:
@@ -61,6 +63,16 @@ def _other(answer: bytes) -> str:
 
     threading.Thread(target=serve, daemon=True).start()
     return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+class _Gone:
+    """A connection to somebody who is there no more."""
+
+    def write(self, data: bytes, timeout: float) -> None:
+        raise httpcore.WriteError("Broken pipe")
+
+    def read(self, most: int, timeout: float) -> bytes:
+        raise httpcore.ReadError("Connection reset by peer")
 
 
 class _Interrupted(httpx.BaseTransport):
@@ -328,6 +340,31 @@ class Blocking(unittest.TestCase):
                 seen += b"".join(output)
             self.assertEqual(terminal.exec.exit_code, 6)
             self.assertEqual(seen, terminal.exec.read("stdout"))
+
+    def test_a_terminal_is_typed_at_again_after_its_connection_broke(self) -> None:
+        with self.client.sandbox() as box, box.terminal("cat") as terminal:
+            output = iter(terminal)
+            terminal.send("one\n")
+            seen = _until(output, b"one\r\none\r\n")
+            self.served.kill()
+            self.served.again()
+            failed = 0
+            for _ in range(20):
+                try:
+                    terminal.send("two\n")
+                except UnavailableError:
+                    failed += 1
+                time.sleep(0.02)
+            self.assertIn(failed, (1, 2))
+            terminal.send("three\n")
+            seen += _until(output, b"three\r\nthree\r\n")
+            # What a server that is gone said last is answered to nobody.
+            terminal._messages.append((frames.PING, b""))
+            terminal._stream = _Gone()
+            box.get_exec(terminal.exec.id).signal("TERM")
+            seen += b"".join(output)
+            self.assertEqual(seen, terminal.exec.read("stdout"))
+            self.assertTrue(terminal.exec.has_ended)
 
     def test_an_archive_that_is_not_whole_is_an_error(self) -> None:
         with self.client.sandbox() as box:

@@ -227,6 +227,32 @@ test("a terminal outlives its connection and its server", async () => {
   assert.equal(terminal.offset, said.length);
 });
 
+test("a terminal is typed at again after its connection broke", async () => {
+  await using box = await client.sandbox();
+  const exec = await box.exec("cat", { terminal: { rows: 5, columns: 40 }, stdin: true });
+  const terminal = new Terminal(box.id, exec, { url: served.url, reconnectMs: 60_000 });
+  await terminal.send("one\n");
+  await served.kill();
+  await served.again();
+  let failed = 0;
+  for (let number = 0; number < 20; number += 1) {
+    await terminal.send("two\n").catch((error: unknown) => {
+      isOf("unavailable")(error);
+      failed += 1;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assert.ok(failed <= 2, String(failed));
+  await terminal.send("three\n");
+  let said = "";
+  for await (const piece of terminal) {
+    said += text(piece);
+    if (said.includes("three\r\nthree\r\n")) await exec.signal("TERM");
+  }
+  assert.equal(said, text(await exec.read("stdout")));
+  assert.ok(exec.hasEnded);
+});
+
 test("an archive that is not whole is an error", async () => {
   await using box = await client.sandbox();
   for (const name of ["a", "b", "c", "d"]) await box.files.write(`d/${name}`, "x".repeat(1_000_000));
