@@ -152,6 +152,10 @@ class Blocking(unittest.TestCase):
                 (lambda: self.client.run(anything), OptionNameError),
                 (lambda: box.exec(["true", anything]), OptionNameError),
                 (lambda: box.files.read(anything), OptionNameError),
+                (lambda: box.exec("true", key="a\nb"), OptionValueError),
+                (lambda: self.client.run("true", key=" a"), OptionValueError),
+                (lambda: self.client.create(key="a\0b"), OptionValueError),
+                (lambda: box.files.write("f", "x", if_match="a\nb"), OptionValueError),
                 (lambda: box.network.answer("x", anything), OptionValueError),
                 (lambda: sleeps.read(anything), OptionValueError),
                 (lambda: sleeps.signal(anything), OptionValueError),
@@ -161,6 +165,8 @@ class Blocking(unittest.TestCase):
                 with self.subTest(kind=kind), self.assertRaises(kind) as told:
                     fails()
                 self.assertIsInstance(told.exception, CofferdamError)
+                if issubclass(kind, UsageError):
+                    self.assertFalse(told.exception.retryable)
                 self.assertTrue(told.exception.hint or told.exception.status, told.exception)
             sleeps.kill()
 
