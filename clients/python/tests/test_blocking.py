@@ -158,6 +158,7 @@ class Blocking(unittest.TestCase):
                 (lambda: box.files.write("f", "x", if_match="a\nb"), OptionValueError),
                 (lambda: box.network.answer("x", anything), OptionValueError),
                 (lambda: sleeps.read(anything), OptionValueError),
+                (lambda: list(sleeps.lines(cast(Any, "foo"))), OptionValueError),
                 (lambda: sleeps.signal(anything), OptionValueError),
                 (lambda: sleeps.wait(0.01), WaitTimeout),
             ]

@@ -171,6 +171,12 @@ test("a command is killed where its run is given up", async () => {
   }
 });
 
+test("a stream that there is not has no lines", async () => {
+  await using box = await client.sandbox();
+  const exec = await box.exec("echo x");
+  await assert.rejects(exec.lines("foo" as "stdout").next(), isOf("usage"));
+});
+
 test("signals, terminals, and waits that are given up", async () => {
   await using box = await client.sandbox();
   const sleeps = await box.exec(["sleep", "100"]);

@@ -117,6 +117,7 @@ class AsyncExec:
 
     async def lines(self, stream: Literal["stdout", "stderr"] = "stdout") -> AsyncIterator[str]:
         """One of its streams line by line, without line feeds."""
+        word(ExecsOutputStream, "stream", stream)
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         rest = ""
         async for part in self.output():

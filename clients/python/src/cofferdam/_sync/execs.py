@@ -118,6 +118,7 @@ class Exec:
 
     def lines(self, stream: Literal["stdout", "stderr"] = "stdout") -> Iterator[str]:
         """One of its streams line by line, without line feeds."""
+        word(ExecsOutputStream, "stream", stream)
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         rest = ""
         for part in self.output():
