@@ -210,6 +210,12 @@ class Blocking(unittest.TestCase):
             self.assertEqual((len(ran.stdout), ran.omitted), (10, {"stdout": 99990, "stderr": 0}))
             with self.assertRaisesRegex(CommandFailed, "code 4: no"):
                 ran.check()
+            for never in (box.run(["no-such"]), self.client.run(["no-such"])):
+                with self.assertRaisesRegex(CommandFailed, "not_started, code 127: .*no-such") as e:
+                    never.check()
+                self.assertIn("no-such", e.exception.detail or "")
+            with self.assertRaisesRegex(CommandFailed, "not_started, code 125: .*/no-such"):
+                box.run("true", cwd="/no-such").check()
             late = box.run(["sleep", "100"], timeout_ms=50)
             self.assertEqual((late.ending, late.exit_code), ("timed_out", 124))
         once = self.client.run("echo $X; cat /nothing", env={"X": "1"})

@@ -64,8 +64,10 @@ export class CommandFailed extends Error {
     readonly ending: string,
     readonly exitCode: number,
     readonly stderr: Uint8Array,
+    /** Why it never ran, where it did not. */
+    readonly detail?: string,
   ) {
-    const said = new TextDecoder().decode(stderr).trim().split("\n").pop();
+    const said = detail || new TextDecoder().decode(stderr).trim().split("\n").pop();
     super(`the command ended as ${ending}, code ${exitCode}${said ? `: ${said}` : ""}`);
   }
 }

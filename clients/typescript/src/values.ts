@@ -154,7 +154,9 @@ export class Ran {
   /** The same, where it exited with 0; otherwise it throws `CommandFailed`. */
   check(): this {
     if (this.exitCode === 0 && this.ending === "exited") return this;
-    throw new CommandFailed(this.ending, this.exitCode, this.stderr);
+    const told = "detail" in this.report ? this.report : this.report.ending;
+    const detail = typeof told === "object" && told ? told.detail : undefined;
+    throw new CommandFailed(this.ending, this.exitCode, this.stderr, detail ?? undefined);
   }
 
   /** What came of a command in a sandbox of its own. */

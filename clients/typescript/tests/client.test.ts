@@ -107,6 +107,11 @@ test("a run has all, and counts what it leaves out", async () => {
   const ran = await box.run("head -c 100000 /dev/zero; echo no >&2; exit 4", { captureBytes: 10 });
   assert.deepEqual([ran.stdout.length, ran.omitted], [10, { stdout: 99_990, stderr: 0 }]);
   assert.throws(() => ran.check(), (error) => error instanceof CommandFailed && /code 4: no/.test(error.message));
+  for (const never of [await box.run(["no-such"]), await client.run(["no-such"])]) {
+    assert.throws(() => never.check(), (error) => {
+      return error instanceof CommandFailed && /code 127: .*no-such/.test(error.message) && !!error.detail;
+    });
+  }
   const late = await box.run(["sleep", "100"], { timeout_ms: 50 });
   assert.deepEqual([late.ending, late.exitCode], ["timed_out", 124]);
   const once = await client.run("echo $X; cat /nothing", { env: { X: "1" } });

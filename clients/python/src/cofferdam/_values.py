@@ -414,8 +414,13 @@ class Ran:
     def check(self) -> Ran:
         """The same, where it exited with 0; otherwise `CommandFailed`."""
         if self.exit_code != 0 or self.ending != "exited":
-            raise CommandFailed(self.ending, self.exit_code, self.stderr)
+            raise CommandFailed(self.ending, self.exit_code, self.stderr, self._detail())
         return self
+
+    def _detail(self) -> str | None:
+        report = self.report
+        told = report.ending if isinstance(report, models.RunReport) else report
+        return told.detail if told and isinstance(told.detail, str) else None
 
     @classmethod
     def of(cls, report: models.RunReport) -> Ran:
