@@ -5,10 +5,30 @@ from __future__ import annotations
 import asyncio
 import unittest
 from collections.abc import AsyncIterator
+from typing import Any, cast
 
+import httpx
 from served import Served
 
-from cofferdam import AsyncClient, ConflictError, NotFoundError
+from cofferdam import AsyncClient, ConflictError, NotFoundError, OptionNameError
+
+
+class _Late(httpx.AsyncBaseTransport):
+    """Brings answers about new sandboxes late: the server has made them meanwhile."""
+
+    def __init__(self) -> None:
+        self._inner = httpx.AsyncHTTPTransport()
+        self.has_answered = asyncio.Event()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await self._inner.handle_async_request(request)
+        if request.method in ("POST", "PUT"):
+            self.has_answered.set()
+            await asyncio.sleep(0.1)
+        return response
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 class Asyncio(unittest.IsolatedAsyncioTestCase):
@@ -66,6 +86,10 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
             read = [piece async for piece in box.files.download("big")]
             self.assertEqual(b"".join(read), b"x" * (1 << 20))
             self.assertEqual([one.path async for one in box.files.list()], ["big"])
+            for nothing in cast(tuple[Any, ...], (None, [b"not a stream"], {})):
+                with self.assertRaises(OptionNameError):
+                    await box.files.write("big", nothing)
+            self.assertEqual((await box.files.stat("big")).size, 1 << 20)
             await box.files.write("small", "text")
             self.assertEqual(await box.files.read("small"), b"text")
             archive = [piece async for piece in box.files.export("small")]
@@ -132,6 +156,28 @@ class Asyncio(unittest.IsolatedAsyncioTestCase):
                         # It is being interrupted still.
                         await asyncio.sleep(0.01)
             self.assertEqual(output, b"1\n")
+
+    async def test_a_sandbox_that_is_given_up_while_it_is_made_is_gone(self) -> None:
+        late = _Late()
+        async with AsyncClient(self.served.url, transport=late) as client:
+            was_there = await self.client.ensure("was-there")
+            blocks = [client.sandbox(), client.sandbox(keep=True), client.sandbox("fresh")]
+            for block in [*blocks, client.sandbox("was-there")]:
+                late.has_answered.clear()
+                makes = asyncio.create_task(block.__aenter__())
+                await late.has_answered.wait()
+                makes.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await makes
+                left = [box.id async for box in self.client.sandboxes()]
+                self.assertEqual(left, [was_there.id])
+            # What is to be kept, and has a name, is.
+            late.has_answered.clear()
+            makes = asyncio.create_task(client.sandbox("kept", keep=True).__aenter__())
+            await late.has_answered.wait()
+            makes.cancel()
+            await asyncio.wait({makes})
+            await (await self.client.get("kept")).delete()
 
     async def test_a_run_of_its_own_ends_where_it_is_given_up(self) -> None:
         runs = asyncio.create_task(self.client.run(["sleep", "104"]))

@@ -11,9 +11,11 @@ import threading
 import time
 import unittest
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
+import httpcore
+import httpx
 from served import Served
 
 from cofferdam import (
@@ -32,6 +34,7 @@ from cofferdam import (
     WaitTimeout,
     models,
 )
+from cofferdam import _frames as frames
 
 
 def _until(output: Iterator[bytes], text: bytes) -> bytes:
@@ -60,6 +63,35 @@ def _other(answer: bytes) -> str:
 
     threading.Thread(target=serve, daemon=True).start()
     return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+class _Gone:
+    """A connection to somebody who is there no more."""
+
+    def write(self, data: bytes, timeout: float) -> None:
+        raise httpcore.WriteError("Broken pipe")
+
+    def read(self, most: int, timeout: float) -> bytes:
+        raise httpcore.ReadError("Connection reset by peer")
+
+
+class _Interrupted(httpx.BaseTransport):
+    """Somebody types Ctrl-C when a sandbox is made, and before the answer is there."""
+
+    def __init__(self) -> None:
+        self._inner = httpx.HTTPTransport()
+        self._is_over = False
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = self._inner.handle_request(request)
+        if request.method in ("POST", "PUT") and not self._is_over:
+            self._is_over = True
+            response.close()
+            raise KeyboardInterrupt
+        return response
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 class Blocking(unittest.TestCase):
@@ -120,8 +152,13 @@ class Blocking(unittest.TestCase):
                 (lambda: self.client.run(anything), OptionNameError),
                 (lambda: box.exec(["true", anything]), OptionNameError),
                 (lambda: box.files.read(anything), OptionNameError),
+                (lambda: box.exec("true", key="a\nb"), OptionValueError),
+                (lambda: self.client.run("true", key=" a"), OptionValueError),
+                (lambda: self.client.create(key="a\0b"), OptionValueError),
+                (lambda: box.files.write("f", "x", if_match="a\nb"), OptionValueError),
                 (lambda: box.network.answer("x", anything), OptionValueError),
                 (lambda: sleeps.read(anything), OptionValueError),
+                (lambda: list(sleeps.lines(cast(Any, "foo"))), OptionValueError),
                 (lambda: sleeps.signal(anything), OptionValueError),
                 (lambda: sleeps.wait(0.01), WaitTimeout),
             ]
@@ -129,6 +166,8 @@ class Blocking(unittest.TestCase):
                 with self.subTest(kind=kind), self.assertRaises(kind) as told:
                     fails()
                 self.assertIsInstance(told.exception, CofferdamError)
+                if issubclass(kind, UsageError):
+                    self.assertFalse(told.exception.retryable)
                 self.assertTrue(told.exception.hint or told.exception.status, told.exception)
             sleeps.kill()
 
@@ -171,6 +210,12 @@ class Blocking(unittest.TestCase):
             self.assertEqual((len(ran.stdout), ran.omitted), (10, {"stdout": 99990, "stderr": 0}))
             with self.assertRaisesRegex(CommandFailed, "code 4: no"):
                 ran.check()
+            for never in (box.run(["no-such"]), self.client.run(["no-such"])):
+                with self.assertRaisesRegex(CommandFailed, "not_started, code 127: .*no-such") as e:
+                    never.check()
+                self.assertIn("no-such", e.exception.detail or "")
+            with self.assertRaisesRegex(CommandFailed, "not_started, code 125: .*/no-such"):
+                box.run("true", cwd="/no-such").check()
             late = box.run(["sleep", "100"], timeout_ms=50)
             self.assertEqual((late.ending, late.exit_code), ("timed_out", 124))
         once = self.client.run("echo $X; cat /nothing", env={"X": "1"})
@@ -236,6 +281,20 @@ class Blocking(unittest.TestCase):
             other.join()
             self.assertEqual(box.execs()[0].wait(timeout_s=30).exit_code, 137)
 
+    def test_a_sandbox_that_is_given_up_while_it_is_made_is_gone(self) -> None:
+        labels = {"for": "giving-up"}
+        was_there = self.client.ensure("was-there", labels=labels)
+        self.addCleanup(was_there.delete)
+        for name in (None, "was-there"):
+            with (
+                Client(self.served.url, transport=_Interrupted()) as client,
+                self.assertRaises(KeyboardInterrupt),
+                client.sandbox(name, labels=labels),
+            ):
+                pass
+            left = [box.id for box in self.client.sandboxes(labels)]
+            self.assertEqual(left, [was_there.id])
+
     def test_signals_and_waiting(self) -> None:
         with self.client.sandbox() as box:
             sleeps = box.exec(["sleep", "100"])
@@ -295,6 +354,31 @@ class Blocking(unittest.TestCase):
             self.assertEqual(terminal.exec.exit_code, 6)
             self.assertEqual(seen, terminal.exec.read("stdout"))
 
+    def test_a_terminal_is_typed_at_again_after_its_connection_broke(self) -> None:
+        with self.client.sandbox() as box, box.terminal("cat") as terminal:
+            output = iter(terminal)
+            terminal.send("one\n")
+            seen = _until(output, b"one\r\none\r\n")
+            self.served.kill()
+            self.served.again()
+            failed = 0
+            for _ in range(20):
+                try:
+                    terminal.send("two\n")
+                except UnavailableError:
+                    failed += 1
+                time.sleep(0.02)
+            self.assertIn(failed, (1, 2))
+            terminal.send("three\n")
+            seen += _until(output, b"three\r\nthree\r\n")
+            # What a server that is gone said last is answered to nobody.
+            terminal._messages.append((frames.PING, b""))
+            terminal._stream = _Gone()
+            box.get_exec(terminal.exec.id).signal("TERM")
+            seen += b"".join(output)
+            self.assertEqual(seen, terminal.exec.read("stdout"))
+            self.assertTrue(terminal.exec.has_ended)
+
     def test_an_archive_that_is_not_whole_is_an_error(self) -> None:
         with self.client.sandbox() as box:
             for number in range(4):
@@ -353,6 +437,72 @@ class Blocking(unittest.TestCase):
             self.assertEqual(box.run("ls | wc -c").text, "3\n")
             [entry] = box.files.list()
             self.assertIsInstance(entry.path_base64, str)
+
+    def test_a_part_of_a_file_is_that_part(self) -> None:
+        with self.client.sandbox() as box:
+            read = box.files.read
+            box.files.write("six", "abcdef")
+            box.files.write("none", "")
+            parts = [
+                (read("six", offset=4), b"ef"),
+                (read("six", offset=1, length=2), b"bc"),
+                (read("six", offset=4, length=100), b"ef"),
+                (read("six", length=2), b"ab"),
+                (read("six", offset=2, length=0), b""),
+                (read("six", offset=6), b""),
+                (read("six", offset=7, length=1), b""),
+                (read("none", length=100), b""),
+                (read("none", offset=1), b""),
+                (read("none"), b""),
+            ]
+            for number, (found, expected) in enumerate(parts):
+                self.assertEqual(found, expected, number)
+            odd: Any = "1"
+            for offset, length in ((-2, None), (0, -2), (3, -2), (-1, 1), (odd, None), (0, odd)):
+                with self.subTest((offset, length)), self.assertRaises(OptionValueError):
+                    read("six", offset=offset, length=length)
+            for length in (0, 1):
+                self.assertRaises(NotFoundError, read, "missing", length=length)
+
+    def test_what_is_no_content_empties_no_file(self) -> None:
+        with self.client.sandbox() as box:
+            box.files.write("kept", "precious")
+            reads = box.exec("cat", stdin=True)
+            with box.terminal("cat") as terminal:
+
+                def asked(it: Any) -> list[Callable[[], object]]:
+                    return [
+                        lambda: box.files.write("kept", it),
+                        lambda: box.files.append("kept", it),
+                        lambda: box.files.import_("kept", it, replace=True),
+                        lambda: box.files.patch(it),
+                        lambda: box.snapshots.import_(it),
+                        lambda: self.client.put_secret("NOTHING", it),
+                        lambda: reads.send(it, close=True),
+                        lambda: terminal.send(it),
+                    ]
+
+                for nothing in (None, {}, {"a": 1}, set[str](), 7, object()):
+                    for number, asks in enumerate(asked(nothing)):
+                        with self.subTest(nothing=nothing, number=number):
+                            self.assertRaises(OptionNameError, asks)
+            with self.assertRaises(OptionValueError):
+                box.files.write("kept", "half a character: \ud800")
+            self.assertEqual(box.files.read("kept"), b"precious")
+            self.assertEqual(self.client.secrets(), [])
+            # What is bytes by another name is taken, and so is nothing that is meant.
+            for data in (
+                bytearray(b"some"),
+                memoryview(b"awesome")[3:],
+                memoryview(b"s-o-m-e")[::2],
+            ):
+                box.files.write("taken", data)
+                box.files.append("taken", data)
+                self.assertEqual(box.files.read("taken"), b"somesome")
+            reads.send(bytearray(b"some"), close=True)
+            self.assertEqual(b"".join(part.data for part in reads.output()), b"some")
+            for empty in (b"", "", iter(list[bytes]())):
+                self.assertEqual(box.files.write("taken", empty).bytes_, 0)
 
     def test_archives(self) -> None:
         with self.client.sandbox() as box:
@@ -436,6 +586,35 @@ class Blocking(unittest.TestCase):
             self.client.create(memory=1)  # type: ignore[call-arg]
         with self.assertRaisesRegex(ValueError, "no-network"):
             self.client.create(profile="none")  # type: ignore[arg-type]
+
+    def test_a_field_that_there_is_not_is_refused_however_deep(self) -> None:
+        entry = {"type": "file", "path": "a", "text": "x", "modes": "600"}
+        manifest: Any = {"version": 1, "entries": [{"type": "directory", "path": "d"}, entry]}
+        limits: Any = {"memory": 64 << 20, "pids": 5}
+        terminal: Any = {"rows": 5, "columns": 40, "depth": 3}
+        edit: Any = {"old": "a", "new": "b", "count": 2}
+        with self.client.sandbox(labels={"any": "thing"}, env={"ANY": "thing"}) as box:
+            box.files.write("f", "a")
+            cases: list[tuple[str, Callable[[], object]]] = [
+                ("limits.memory", lambda: self.client.create(limits=limits)),
+                ("limits.memory", lambda: self.client.ensure("never-made", limits=limits)),
+                ("sandbox.limits.memory", lambda: self.client.run("true", limits=limits)),
+                ("manifest.entries.modes", lambda: self.client.create(manifest=manifest)),
+                ("terminal.depth", lambda: box.exec("true", terminal=terminal)),
+                ("start.entry", lambda: box.exec("true", start=cast(Any, {"entry": "x"}))),
+                ("scope.hiden", lambda: box.files.glob("*", scope=cast(Any, {"hiden": True}))),
+                ("scope.hiden", lambda: box.files.grep("a", scope=cast(Any, {"hiden": True}))),
+                ("edits.count", lambda: box.files.edit("f", edit)),
+            ]
+            for named, asks in cases:
+                with self.subTest(named), self.assertRaises(OptionNameError) as refused:
+                    asks()
+                self.assertIn(repr(named), str(refused.exception))
+                self.assertIn("There are ", refused.exception.hint or "")
+            # The control: what there is arrives.
+            started = box.exec("true", terminal={"rows": 5, "columns": 40})
+            self.assertEqual(started.wait(timeout_s=60).exit_code, 0)
+            self.assertEqual(box.files.read("f"), b"a")
 
     def test_errors_say_what_the_server_said(self) -> None:
         with self.assertRaises(NotFoundError) as raised:

@@ -11,6 +11,7 @@ import {
   type RunOptions,
   type SandboxOptions,
   type Schemas,
+  contentOf,
   onceOf,
   runOf,
 } from "./values.js";
@@ -130,7 +131,7 @@ export class Client {
   /** Adds a secret, or gives one that is there another value. */
   async putSecret(name: string, value: string | Uint8Array): Promise<Schemas["SecretReport"]> {
     const headers = { "content-type": "application/octet-stream" };
-    const raw = { headers, body: value as BodyInit };
+    const raw = { headers, body: contentOf(value) as BodyInit };
     const put = await this.#wire.raw("PUT", `/v1/secrets/${segment(name)}`, raw);
     return read<Schemas["SecretReport"]>(put);
   }

@@ -64,8 +64,10 @@ export class CommandFailed extends Error {
     readonly ending: string,
     readonly exitCode: number,
     readonly stderr: Uint8Array,
+    /** Why it never ran, where it did not. */
+    readonly detail?: string,
   ) {
-    const said = new TextDecoder().decode(stderr).trim().split("\n").pop();
+    const said = detail || new TextDecoder().decode(stderr).trim().split("\n").pop();
     super(`the command ended as ${ending}, code ${exitCode}${said ? `: ${said}` : ""}`);
   }
 }
@@ -96,6 +98,11 @@ export function misread(what: string, cause?: unknown): CofferdamError {
     hint: "Check the address, and that client and server are of versions that fit.",
     cause,
   });
+}
+
+/** Arguments that no request can hold. Nothing was asked. */
+export function unfit(message: string, hint: string, cause?: unknown): CofferdamError {
+  return new CofferdamError(message, { kind: "usage", hint, cause });
 }
 
 /** A server that does not answer. */

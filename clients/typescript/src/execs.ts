@@ -1,6 +1,7 @@
 /** A command of a sandbox. */
 
-import { type Output, type Schemas, type StreamName, asBytes, outputOf } from "./values.js";
+import { unfit } from "./errors.js";
+import { type Output, type Schemas, type StreamName, asBytes, contentOf, outputOf } from "./values.js";
 import { type Wire, done, parsed, segment } from "./wire.js";
 
 const LONGEST_WAIT_MS = 60_000;
@@ -95,6 +96,9 @@ export class Exec {
 
   /** One of its streams line by line, without line feeds. */
   async *lines(stream: StreamName = "stdout", until: Until = {}): AsyncGenerator<string, void, undefined> {
+    if (stream !== "stdout" && stream !== "stderr") {
+      throw unfit(`${String(stream)} is no stream of a command`, "Give stdout or stderr.");
+    }
     const decoder = new TextDecoder();
     let rest = "";
     for await (const part of this.output(until)) {
@@ -121,7 +125,7 @@ export class Exec {
     await this.#wire.raw("POST", `${this.#url}/stdin`, {
       query: { close: options.close ?? false },
       headers: { "content-type": "application/octet-stream" },
-      body: data as BodyInit,
+      body: contentOf(data) as BodyInit,
     });
   }
 

@@ -1,6 +1,7 @@
 /** The files of a sandbox's workspace. */
 
-import { type FilePath, type Schemas, place, toBase64 } from "./values.js";
+import { CofferdamError, unfit } from "./errors.js";
+import { type FilePath, type Schemas, bodyOf, contentOf, place, toBase64 } from "./values.js";
 import { type Raw, type Wire, done, parsed, read, segment } from "./wire.js";
 
 /** What a file is written from. A stream is sent as it comes. */
@@ -27,6 +28,8 @@ export interface WatchOptions {
   signal?: AbortSignal;
 }
 
+/** The status where a part of a file begins at its end, or behind it. */
+const BEGINS_BEHIND = 416;
 const BYTES = { "content-type": "application/octet-stream" };
 
 /** Files, safe against what the sandbox put there. Paths are relative to the workspace. */
@@ -47,16 +50,17 @@ export class Files {
     return this.#wire.raw(method, `/v1/sandboxes/${segment(this.#sandbox)}/files${what}`, raw);
   }
 
-  /** The bytes of a file, or a part of them. */
+  /** The bytes of a file, or a part of them; none where that begins at its end or behind it. */
   async read(path: FilePath, part: { offset?: number; length?: number } = {}): Promise<Uint8Array> {
-    const offset = part.offset ?? 0;
-    const headers: Record<string, string> = {};
-    if (part.length === 0) return new Uint8Array();
-    if (offset > 0 || part.length !== undefined) {
-      headers["range"] = `bytes=${offset}-${part.length === undefined ? "" : offset + part.length - 1}`;
+    const range = rangeOf(part.offset ?? 0, part.length ?? undefined);
+    const raw = { query: { ...place(path), hash: false }, headers: range ? { range } : {} };
+    try {
+      const answer = await this.#raw("GET", "", raw);
+      return new Uint8Array(await answer.arrayBuffer()).subarray(0, part.length ?? undefined);
+    } catch (error) {
+      if (error instanceof CofferdamError && error.status === BEGINS_BEHIND) return new Uint8Array();
+      throw error;
     }
-    const answer = await this.#raw("GET", "", { query: { ...place(path), hash: false }, headers });
-    return new Uint8Array(await answer.arrayBuffer());
   }
 
   /** A file as text. */
@@ -74,13 +78,13 @@ export class Files {
     const headers: Record<string, string> = { ...BYTES };
     if (options.ifMatch !== undefined) headers["if-match"] = `"${options.ifMatch}"`;
     if (options.ifAbsent) headers["if-none-match"] = "*";
-    const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
-    if (bytes instanceof Uint8Array) {
-      const digest = await crypto.subtle.digest("SHA-256", bytes as BufferSource);
+    const content = bodyOf(data);
+    if (content instanceof Uint8Array) {
+      const digest = await crypto.subtle.digest("SHA-256", content as BufferSource);
       headers["content-digest"] = `sha-256=:${toBase64(new Uint8Array(digest))}:`;
     }
     const query = { ...place(path), mode: options.mode, parents: options.parents };
-    const answer = await this.#raw("PUT", "", { query, headers, body: bytes as BodyInit });
+    const answer = await this.#raw("PUT", "", { query, headers, body: content });
     return read<Schemas["FileDone"]>(answer);
   }
 
@@ -90,7 +94,7 @@ export class Files {
     data: string | Uint8Array,
     options: { mode?: string } = {},
   ): Promise<Schemas["FileDone"]> {
-    const raw = { query: { ...place(path), ...options }, headers: BYTES, body: data as BodyInit };
+    const raw = { query: { ...place(path), ...options }, headers: BYTES, body: bodyOf(data) };
     return read<Schemas["FileDone"]>(await this.#raw("POST", "/append", raw));
   }
 
@@ -192,7 +196,7 @@ export class Files {
     patch: string | Uint8Array,
     options: { dry_run?: boolean; reverse?: boolean } = {},
   ): Promise<Schemas["FilePatch"]> {
-    const raw = { query: options, headers: { "content-type": "text/x-diff" }, body: patch as BodyInit };
+    const raw = { query: options, headers: { "content-type": "text/x-diff" }, body: contentOf(patch) as BodyInit };
     return read<Schemas["FilePatch"]>(await this.#raw("POST", "/patch", raw));
   }
 
@@ -215,7 +219,7 @@ export class Files {
     options: { replace?: boolean } = {},
   ): Promise<Schemas["FileImported"]> {
     const headers = { "content-type": "application/x-tar" };
-    const raw = { query: { ...place(path), ...options }, headers, body: archive as BodyInit };
+    const raw = { query: { ...place(path), ...options }, headers, body: bodyOf(archive) };
     return read<Schemas["FileImported"]>(await this.#raw("PUT", "/archive", raw));
   }
 
@@ -233,6 +237,21 @@ export class Files {
       yield parsed<Schemas["FileEventReport"]>(event.data);
     }
   }
+}
+
+/**
+ * The field that asks for a part of a file; nothing for all of it. One that HTTP has not would be ignored, and
+ * all would come.
+ */
+function rangeOf(offset: number, length: number | undefined): string | undefined {
+  for (const [name, value] of Object.entries({ offset, length: length ?? 0 })) {
+    if (Number.isSafeInteger(value) && value >= 0) continue;
+    const hint = "Give 0 or more; `stat` has the size of a file, to count from its end.";
+    throw unfit(`${name} is ${String(value)}, and no number of bytes`, hint);
+  }
+  if (length === undefined) return offset > 0 ? `bytes=${offset}-` : undefined;
+  // There is no range without a byte. With one it is seen whether the file is there.
+  return `bytes=${offset}-${offset + Math.max(length, 1) - 1}`;
 }
 
 function body(answer: Response): ReadableStream<Uint8Array> {

@@ -1,6 +1,6 @@
 /** The snapshots of a sandbox. */
 
-import { type Once, type Schemas, onceOf } from "./values.js";
+import { type Once, type Schemas, contentOf, onceOf } from "./values.js";
 import { type Wire, done, read, segment } from "./wire.js";
 
 /** Points of a copy-on-write sandbox that stay, by number or label. */
@@ -56,7 +56,8 @@ export class Snapshots {
   async import(data: Uint8Array, label?: string): Promise<Schemas["SnapshotImported"]> {
     const url = `/v1/sandboxes/${segment(this.#sandbox)}/snapshots/import`;
     const headers = { "content-type": "application/octet-stream" };
-    const answer = await this.#wire.raw("POST", url, { query: { label }, headers, body: data as BodyInit });
+    const body = contentOf(data) as BodyInit;
+    const answer = await this.#wire.raw("POST", url, { query: { label }, headers, body });
     return read<Schemas["SnapshotImported"]>(answer);
   }
 }

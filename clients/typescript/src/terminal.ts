@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { CofferdamError, errorOf, unreachable } from "./errors.js";
 import type { Exec } from "./execs.js";
 import { BINARY, CLOSE, FrameReader, PING, PONG, TEXT, answerTo, frame, freshKey } from "./frames.js";
-import type { Schemas } from "./values.js";
+import { type Schemas, contentOf } from "./values.js";
 import { parsed, segment } from "./wire.js";
 
 /** A connection that breaks so often at once, without any output, is given up. */
@@ -79,8 +79,8 @@ export class Terminal {
   }
 
   /** Types something. What was on its way when a connection breaks may be lost. */
-  send(data: string | Uint8Array): Promise<void> {
-    return this.#say(BINARY, typeof data === "string" ? new TextEncoder().encode(data) : data);
+  async send(data: string | Uint8Array): Promise<void> {
+    await this.#say(BINARY, contentOf(data));
   }
 
   /** Gives it a new size. */
@@ -101,13 +101,15 @@ export class Terminal {
       try {
         for await (const data of socket) {
           for (const [kind, message] of reader.feed(data as Buffer)) {
-            if (kind === PING) await this.#say(PONG, message);
+            if (kind === PING) await this.#pong(message);
             if (kind === CLOSE) throw new Error("the server hung up");
             if (kind === TEXT && this.#isOver(message)) return;
             if (kind !== BINARY) continue;
             empty = 0;
             this.offset = Number(message.readBigUInt64BE(1)) + message.length - HEAD_BYTES;
             yield message.subarray(HEAD_BYTES);
+            // Who connected anew meanwhile is told the rest there.
+            if (this.#socket !== socket) throw new Error("this connection is left");
           }
         }
       } catch (error) {
@@ -138,7 +140,20 @@ export class Terminal {
     const socket = this.#socket as Duplex;
     await new Promise<void>((resolve, reject) => {
       socket.write(frame(kind, data), (error) => (error ? reject(broken(error)) : resolve()));
+    }).catch((error: unknown) => {
+      // The next one connects anew.
+      if (this.#socket === socket) this.close();
+      throw error;
     });
+  }
+
+  async #pong(message: Uint8Array): Promise<void> {
+    try {
+      await this.#say(PONG, message);
+    } catch (cause) {
+      // Iterating connects anew, or says what is wrong.
+      throw new Error("nobody hears that this is there", { cause });
+    }
   }
 
   #connected(): Promise<Duplex> {

@@ -1,6 +1,6 @@
 /** What goes into requests and comes out of answers, without any connection. */
 
-import { CommandFailed } from "./errors.js";
+import { CommandFailed, unfit } from "./errors.js";
 import type { components } from "./schema.js";
 
 /** The objects of requests and answers, by their names in the server's document. */
@@ -86,6 +86,23 @@ export function places(paths: readonly FilePath[]): { paths: string[]; paths_bas
   };
 }
 
+/** A text or bytes as bytes. Anything else is refused, for nothing would be a body, too. */
+export function contentOf(data: unknown): Uint8Array {
+  if (typeof data === "string") return new TextEncoder().encode(data);
+  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  if (data instanceof ArrayBuffer) return new Uint8Array(data);
+  // It may be a secret: its type alone is shown.
+  const what = data === null ? "null" : typeof data;
+  throw unfit(`a value of the type ${what} is no content`, 'Give bytes, or a text; "" for nothing.');
+}
+
+/** The same, or what gives bytes as they come. */
+export function bodyOf(data: unknown): BodyInit {
+  const isObject = typeof data === "object" && data !== null;
+  const comes = isObject && ("getReader" in data || Symbol.asyncIterator in data || data instanceof Blob);
+  return (comes ? data : contentOf(data)) as BodyInit;
+}
+
 export function toBase64(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += String.fromCharCode(byte);
@@ -137,7 +154,9 @@ export class Ran {
   /** The same, where it exited with 0; otherwise it throws `CommandFailed`. */
   check(): this {
     if (this.exitCode === 0 && this.ending === "exited") return this;
-    throw new CommandFailed(this.ending, this.exitCode, this.stderr);
+    const told = "detail" in this.report ? this.report : this.report.ending;
+    const detail = typeof told === "object" && told ? told.detail : undefined;
+    throw new CommandFailed(this.ending, this.exitCode, this.stderr, detail ?? undefined);
   }
 
   /** What came of a command in a sandbox of its own. */

@@ -107,6 +107,11 @@ test("a run has all, and counts what it leaves out", async () => {
   const ran = await box.run("head -c 100000 /dev/zero; echo no >&2; exit 4", { captureBytes: 10 });
   assert.deepEqual([ran.stdout.length, ran.omitted], [10, { stdout: 99_990, stderr: 0 }]);
   assert.throws(() => ran.check(), (error) => error instanceof CommandFailed && /code 4: no/.test(error.message));
+  for (const never of [await box.run(["no-such"]), await client.run(["no-such"])]) {
+    assert.throws(() => never.check(), (error) => {
+      return error instanceof CommandFailed && /code 127: .*no-such/.test(error.message) && !!error.detail;
+    });
+  }
   const late = await box.run(["sleep", "100"], { timeout_ms: 50 });
   assert.deepEqual([late.ending, late.exitCode], ["timed_out", 124]);
   const once = await client.run("echo $X; cat /nothing", { env: { X: "1" } });
@@ -171,6 +176,12 @@ test("a command is killed where its run is given up", async () => {
   }
 });
 
+test("a stream that there is not has no lines", async () => {
+  await using box = await client.sandbox();
+  const exec = await box.exec("echo x");
+  await assert.rejects(exec.lines("foo" as "stdout").next(), isOf("usage"));
+});
+
 test("signals, terminals, and waits that are given up", async () => {
   await using box = await client.sandbox();
   const sleeps = await box.exec(["sleep", "100"]);
@@ -227,6 +238,32 @@ test("a terminal outlives its connection and its server", async () => {
   assert.equal(terminal.offset, said.length);
 });
 
+test("a terminal is typed at again after its connection broke", async () => {
+  await using box = await client.sandbox();
+  const exec = await box.exec("cat", { terminal: { rows: 5, columns: 40 }, stdin: true });
+  const terminal = new Terminal(box.id, exec, { url: served.url, reconnectMs: 60_000 });
+  await terminal.send("one\n");
+  await served.kill();
+  await served.again();
+  let failed = 0;
+  for (let number = 0; number < 20; number += 1) {
+    await terminal.send("two\n").catch((error: unknown) => {
+      isOf("unavailable")(error);
+      failed += 1;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assert.ok(failed <= 2, String(failed));
+  await terminal.send("three\n");
+  let said = "";
+  for await (const piece of terminal) {
+    said += text(piece);
+    if (said.includes("three\r\nthree\r\n")) await exec.signal("TERM");
+  }
+  assert.equal(said, text(await exec.read("stdout")));
+  assert.ok(exec.hasEnded);
+});
+
 test("an archive that is not whole is an error", async () => {
   await using box = await client.sandbox();
   for (const name of ["a", "b", "c", "d"]) await box.files.write(`d/${name}`, "x".repeat(1_000_000));
@@ -276,6 +313,66 @@ test("files", async () => {
   assert.equal((await files.import("copy", new TextEncoder().encode(archive))).files, 2);
   await files.remove("a", { recursive: true });
   await assert.rejects(files.stat("a"), isOf("not_found"));
+});
+
+test("a part of a file is that part", async () => {
+  await using box = await client.sandbox();
+  const { files } = box;
+  await files.write("six", "abcdef");
+  await files.write("none", "");
+  const parts: [string, { offset?: number; length?: number }, string][] = [
+    ["six", { offset: 4 }, "ef"],
+    ["six", { offset: 1, length: 2 }, "bc"],
+    ["six", { offset: 4, length: 100 }, "ef"],
+    ["six", { length: 2 }, "ab"],
+    ["six", { offset: 2, length: 0 }, ""],
+    ["six", { offset: 6 }, ""],
+    ["six", { offset: 7, length: 1 }, ""],
+    ["none", { length: 100 }, ""],
+    ["none", { offset: 1 }, ""],
+    ["none", {}, ""],
+  ];
+  for (const [path, part, expected] of parts) assert.equal(text(await files.read(path, part)), expected);
+  const odd = "1" as unknown as number;
+  const wrong = [{ offset: -2 }, { length: -2 }, { offset: 3, length: -2 }, { offset: 0.5 }, { offset: NaN }, { length: odd }];
+  for (const part of wrong) await assert.rejects(files.read("six", part), isOf("usage"), JSON.stringify(part));
+  for (const length of [0, 1]) await assert.rejects(files.read("missing", { length }), isOf("not_found", 404));
+});
+
+test("what is no content empties no file", async () => {
+  await using box = await client.sandbox();
+  const { files } = box;
+  await files.write("kept", "precious");
+  const reads = await box.exec("cat", { stdin: true });
+  const sat = await box.exec("cat", { stdin: true, terminal: { rows: 5, columns: 40 } });
+  const terminal = new Terminal(box.id, sat, { url: served.url });
+  for (const nothing of [null, undefined, {}, [], [1], 7, () => "x", new URLSearchParams("a=b")]) {
+    const it = nothing as unknown as Uint8Array;
+    const asked: (() => Promise<unknown>)[] = [
+      () => files.write("kept", it),
+      () => files.append("kept", it),
+      () => files.import("kept", it, { replace: true }),
+      () => files.patch(it),
+      () => box.snapshots.import(it),
+      () => client.putSecret("NOTHING", it),
+      () => reads.send(it, { close: true }),
+      () => terminal.send(it),
+    ];
+    for (const ask of asked) {
+      await assert.rejects(ask, (error) => isOf("usage")(error) && /content/.test(String(error)), `${it}: ${ask}`);
+    }
+  }
+  assert.equal(await files.readText("kept"), "precious");
+  assert.deepEqual(await client.secrets(), []);
+  // What is bytes by another name is taken, and so is nothing that is meant.
+  const bytes = new TextEncoder().encode("awesome");
+  for (const data of [Buffer.from("some"), new DataView(bytes.buffer, 3), bytes.slice(3).buffer, new Blob(["some"])]) {
+    await files.write("taken", data as unknown as Uint8Array);
+    assert.equal(await files.readText("taken"), "some");
+  }
+  for (const empty of ["", new Uint8Array(), new Blob([]).stream() as ReadableStream<Uint8Array>]) {
+    assert.equal((await files.write("taken", empty)).bytes, 0);
+  }
 });
 
 test("names that are no text", async () => {

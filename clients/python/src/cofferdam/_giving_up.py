@@ -1,4 +1,5 @@
-"""What becomes of a command when whoever waits for it gives up, as by the cancelling of a task."""
+"""What becomes of a command or a sandbox when whoever waits for it gives up, as by the cancelling of a
+task."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from .errors import CofferdamError
 
-#: How long a command that is given up may take to be killed.
+#: How long what is given up may take to be killed, or deleted, while whoever gave it up waits.
 KILL_S = 10.0
+#: What is still taken back after that. The loop by itself would not hold it.
+_TAKING_BACK = set[asyncio.Task[None]]()
 
 
 class _AsyncKillable(Protocol):
@@ -23,6 +26,7 @@ class _Killable(Protocol):
 
 A = TypeVar("A", bound=_AsyncKillable)
 K = TypeVar("K", bound=_Killable)
+T = TypeVar("T")
 
 
 def _is_given_up(kind: type[BaseException] | None) -> bool:
@@ -93,6 +97,60 @@ class KilledIfGivenUp(Generic[K]):
         try:
             # The answer to the first one may have been lost with the request; the command was not.
             self._start().kill()
+        except CofferdamError:
+            pass
+
+
+class AsyncMaking(Generic[T]):
+    """Makes something, and takes it back where it is given up meanwhile: a server ends what it began,
+    whoever hears the answer."""
+
+    def __init__(
+        self, make: Callable[[], Coroutine[Any, Any, T]], take_back: Callable[[T], Awaitable[None]]
+    ) -> None:
+        self._make, self._take_back = make, take_back
+
+    async def made(self) -> T:
+        """What was made."""
+        making = asyncio.ensure_future(self._make())
+        try:
+            return await asyncio.shield(making)
+        except BaseException as error:
+            if _is_given_up(type(error)):
+                task = asyncio.ensure_future(self._taken_back(making))
+                _TAKING_BACK.add(task)
+                task.add_done_callback(_TAKING_BACK.discard)
+                # Waiting for it leaves it alone, also where it takes longer.
+                await asyncio.wait({task}, timeout=KILL_S)
+            raise
+
+    async def _taken_back(self, making: asyncio.Future[T]) -> None:
+        try:
+            await self._take_back(await making)
+        except CofferdamError:
+            # It was not made, or nobody can be told.
+            pass
+
+
+class Making(Generic[T]):
+    """The same without `await`. What makes it gives the same when it is called again."""
+
+    def __init__(self, make: Callable[[], T], take_back: Callable[[T], None]) -> None:
+        self._make, self._take_back = make, take_back
+
+    def made(self) -> T:
+        """What was made."""
+        try:
+            return self._make()
+        except BaseException as error:
+            if _is_given_up(type(error)):
+                self._ask_again_and_take_back()
+            raise
+
+    def _ask_again_and_take_back(self) -> None:
+        try:
+            # Its id came with the answer that nobody heard.
+            self._take_back(self._make())
         except CofferdamError:
             pass
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, Protocol, Self, TypedDict, TypeVar, cast, get_args, get_type_hints
@@ -25,6 +26,8 @@ M = TypeVar("M", bound=_Body)
 
 #: A path in a workspace. Bytes name a file whose name is not UTF-8.
 Path = str | bytes
+#: Bytes of any kind.
+Bytes = bytes | bytearray | memoryview
 #: A command: words, or a line for ``/bin/sh -c``.
 Command = Sequence[str] | str
 Profile = Literal["read-only", "repo-write", "no-network", "full-dev", "ci-only"]
@@ -216,9 +219,12 @@ def word(of: type[E], name: str, value: str) -> E:
 
 
 def wish_of(of: type[M], fields: Mapping[str, Any]) -> M:
-    """The body of a request. Fields of other types than it has are an error before anything is sent."""
+    """The body of a request. Fields of other types than it has, and fields that it has not, are an error
+    before anything is sent."""
     try:
-        return of.from_dict(fields)
+        wish = of.from_dict(fields)
+        _refuse_unknown(wish, fields)
+        return wish
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, UsageError):
             raise
@@ -227,6 +233,30 @@ def wish_of(of: type[M], fields: Mapping[str, Any]) -> M:
             kind="usage",
             hint="See what types the options of this method have.",
         ) from error
+
+
+def _refuse_unknown(wish: object, fields: object, at: str = "") -> None:
+    """Refuses fields that a wish did not take, however deep. The generated part drops them, and what was
+    asked for would not be there."""
+    if isinstance(wish, list) and isinstance(fields, Sequence):
+        for one, its_fields in zip(wish, fields, strict=True):
+            _refuse_unknown(one, its_fields, at)
+    if not hasattr(wish, "to_dict") or not isinstance(fields, Mapping):
+        return
+    # A name that is a word of Python has a line behind it there.
+    known = {name.rstrip("_"): name for name in inspect.signature(type(wish)).parameters}
+    more: Mapping[str, object] = getattr(wish, "additional_properties", {})
+    for name, value in fields.items():
+        if name in known:
+            _refuse_unknown(getattr(wish, known[name]), value, f"{at}{name}.")
+        elif name in more:
+            _refuse_unknown(more[name], value, f"{at}{name}.")
+        else:
+            raise OptionNameError(
+                f"there is no field {at + str(name)!r}",
+                kind="usage",
+                hint=f"There are {', '.join(sorted(known))}.",
+            )
 
 
 def signal_of(signal: int | str) -> int | str:
@@ -295,6 +325,45 @@ def places(paths: Sequence[Path]) -> dict[str, list[str]]:
     return fields
 
 
+def content_of(data: object, pieces: type | None = None) -> Any:
+    """The body of a request: a text or bytes, or `pieces` of them where it may be such. Anything else is
+    refused, for nothing would be a body, too, and make a file empty."""
+    if isinstance(data, str):
+        try:
+            return data.encode()
+        except UnicodeEncodeError as error:
+            raise OptionValueError(
+                f"the text cannot be sent: {error}", kind="usage", hint="Give it as bytes."
+            ) from error
+    if isinstance(data, Bytes):
+        return bytes(data)
+    # A mapping, or a set, has things in it and no order of bytes.
+    if pieces and isinstance(data, pieces) and not isinstance(data, (Mapping, Set)):
+        return data
+    # It may be a secret: its type alone is shown.
+    raise OptionNameError(
+        f"a value of the type {type(data).__name__} is no content",
+        kind="usage",
+        hint='Give bytes, or a text; b"" for nothing.',
+    )
+
+
+def range_of(offset: int, length: int | None) -> str | None:
+    """The field that asks for a part of a file; nothing for all of it. One that HTTP has not would be
+    ignored, and all would come."""
+    for name, value in (("offset", offset), ("length", 0 if length is None else length)):
+        if not isinstance(value, int) or value < 0:
+            raise OptionValueError(
+                f"{name} is {value!r}, and no number of bytes",
+                kind="usage",
+                hint="Give 0 or more; `stat` has the size of a file, to count from its end.",
+            )
+    if length is None:
+        return f"bytes={offset}-" if offset else None
+    # There is no range without a byte. With one it is seen whether the file is there.
+    return f"bytes={offset}-{offset + max(length, 1) - 1}"
+
+
 def as_bytes(text: str | None | Unset, in_base64: str | None | Unset) -> bytes:
     """Bytes that came as text, or in base64 where they are none."""
     if isinstance(text, str):
@@ -345,8 +414,13 @@ class Ran:
     def check(self) -> Ran:
         """The same, where it exited with 0; otherwise `CommandFailed`."""
         if self.exit_code != 0 or self.ending != "exited":
-            raise CommandFailed(self.ending, self.exit_code, self.stderr)
+            raise CommandFailed(self.ending, self.exit_code, self.stderr, self._detail())
         return self
+
+    def _detail(self) -> str | None:
+        report = self.report
+        told = report.ending if isinstance(report, models.RunReport) else report
+        return told.detail if told and isinstance(told.detail, str) else None
 
     @classmethod
     def of(cls, report: models.RunReport) -> Ran:

@@ -85,11 +85,15 @@ class ServerError(CofferdamError):
 class CommandFailed(Exception):
     """A command that did not exit with 0. Raised by ``Ran.check`` alone."""
 
-    def __init__(self, ending: str, exit_code: int, stderr: bytes) -> None:
+    def __init__(
+        self, ending: str, exit_code: int, stderr: bytes, detail: str | None = None
+    ) -> None:
         self.ending = ending
         self.exit_code = exit_code
         self.stderr = stderr
-        last = stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        #: Why it never ran, where it did not.
+        self.detail = detail
+        last = detail or stderr.decode(errors="replace").strip().rpartition("\n")[2]
         said = f": {last}" if last else ""
         super().__init__(f"the command ended as {ending}, code {exit_code}{said}")
 

@@ -280,5 +280,9 @@ fn what_makes_no_sense_is_refused() {
         }
         let full = server.say(&ports, &json!({"port": 65})).is(409);
         assert!(full.text().contains("64 ports"), "{}", full.text());
+        // Addresses of a sandbox that is gone are in nobody's way.
+        server.send(&format!("DELETE {S}"), &[], b"").is(204);
+        server.say("PUT /v1/sandboxes/other", &json!({})).is(201);
+        server.say("POST /v1/sandboxes/other/ports", &json!({"port": 65})).is(201);
     });
 }

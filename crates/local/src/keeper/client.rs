@@ -12,6 +12,7 @@ use cofferdam_core::{
 use cofferdam_wire::frame::{HEADER_BYTES, Header, Kind};
 use cofferdam_wire::message::MAX_HANDED;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -63,7 +64,7 @@ impl<'a> Call<'a> {
                 let place = place()?;
                 let socket = place.socket();
                 let connected = whom.wait((None, AT_ONCE), connect(&socket)).await?;
-                connected.map_err(|error| gone(whom.id, error))?
+                connected.map_err(|error| unreached(whom.id, error))?
             }
         };
         let mut call = Self { socket, whom, within, idle: &known.idle };
@@ -194,6 +195,19 @@ fn gone(id: &SandboxId, why: io::Error) -> Trouble {
     Trouble::NoKeeper(
         error.hint("Ask again: another sandbox is made where one is needed.").source(why),
     )
+}
+
+/// What a connection that was not made means. Only what is said of the socket's own name is of a keeper that is gone: what
+/// the caller lacks, descriptors or memory, says nothing of it, and a sandbox that is taken for lost is ended.
+fn unreached(id: &SandboxId, why: io::Error) -> Trouble {
+    match Errno::from_io_error(&why) {
+        Some(Errno::CONNREFUSED | Errno::NOENT | Errno::NOTDIR) => gone(id, why),
+        _ => {
+            let what = format!("the keeper of sandbox {id} cannot be asked now");
+            let error = Error::new(ErrorKind::Unavailable, what).source(why);
+            Trouble::Failed(error.hint("Ask again; the sandbox is as it was."))
+        }
+    }
 }
 
 async fn connect(path: &str) -> io::Result<UnixStream> {
@@ -333,6 +347,18 @@ mod tests {
         let Err(Trouble::NoKeeper(error)) = call.reply().await else { panic!("an answer") };
         assert_eq!(error.kind, ErrorKind::Unavailable);
         assert!(error.hint.unwrap().starts_with("Ask again"));
+    }
+
+    #[test]
+    fn only_a_socket_that_nobody_listens_at_tells_of_a_keeper_that_is_gone() {
+        let met = |errno: Errno| unreached(&record().id, errno.into());
+        for errno in [Errno::CONNREFUSED, Errno::NOENT, Errno::NOTDIR] {
+            assert!(matches!(met(errno), Trouble::NoKeeper(_)), "{errno}");
+        }
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::ACCESS, Errno::INTR] {
+            let Trouble::Failed(error) = met(errno) else { panic!("{errno}: it is not gone") };
+            assert_eq!(error.kind, ErrorKind::Unavailable, "{errno}");
+        }
     }
 
     #[tokio::test]

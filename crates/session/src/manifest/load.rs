@@ -182,10 +182,11 @@ impl Loading {
     /// A directory of the host with all that is in it. No link in it is followed.
     pub(super) fn copy(&mut self, top: GuestPath, from: &Path, named: &Named) -> Result<()> {
         let seen = |errno| unseen(from, errno);
-        if FileType::from_raw_mode(named.look().map_err(seen)?.st_mode) != FileType::Directory {
+        let own = named.look().map_err(seen)?;
+        if FileType::from_raw_mode(own.st_mode) != FileType::Directory {
             return Err(wrong(&top, &format!("copies {}, which is no directory", from.display())));
         }
-        self.add(top.clone(), Thing::Directory { mode: None })?;
+        self.add(top.clone(), copied_directory(&own))?;
         let mut left = vec![(top, Vec::new())];
         while let Some((above, directory)) = left.pop() {
             for (name, stat) in named.list(&directory).map_err(seen)? {
@@ -195,7 +196,7 @@ impl Loading {
                 let thing = match FileType::from_raw_mode(stat.st_mode) {
                     FileType::Directory => {
                         left.push((path.clone(), way));
-                        Thing::Directory { mode: None }
+                        copied_directory(&stat)
                     }
                     FileType::Symlink => {
                         let target = named.target(&way).map_err(seen)?;
@@ -262,7 +263,19 @@ fn file(
         return Err(wrong(path, &what));
     }
     let usual = if stat.st_mode & 0o100 == 0 { 0o644 } else { 0o755 };
+    let usual = as_closed(usual, stat);
     Ok(Thing::File { content: Source::Host(file), mode: mode.unwrap_or(usual) })
+}
+
+/// What others may not read where it comes from they may not read as a copy.
+fn as_closed(usual: u32, stat: &Stat) -> u32 {
+    usual & (stat.st_mode | 0o700)
+}
+
+fn copied_directory(stat: &Stat) -> Thing {
+    const USUAL: u32 = 0o755;
+    let mode = as_closed(USUAL, stat);
+    Thing::Directory { mode: (mode != USUAL).then_some(mode) }
 }
 
 #[cfg(test)]
@@ -272,7 +285,7 @@ mod tests {
     use cofferdam_archive::MAX_ARCHIVE_BYTES;
     use std::fs;
     use std::io::Read;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn place(name: &str) -> std::path::PathBuf {
         let memory = Path::new("/dev/shm");
@@ -379,6 +392,36 @@ mod tests {
         let url = if url.starts_with('/') { url.to_owned() } else { format!("./{url}") };
         let entry = serde_json::json!({ "type": "git", "path": "a", "url": url });
         serde_json::from_value(entry).unwrap()
+    }
+
+    #[test]
+    fn what_is_closed_to_others_is_closed_as_a_copy() {
+        let base = place("closed");
+        fs::create_dir_all(base.join("from/closed")).unwrap();
+        fs::create_dir_all(base.join("from/open")).unwrap();
+        for (name, mode) in [("key", 0o600), ("tool", 0o750), ("text", 0o664), ("kept", 0o444)] {
+            fs::write(base.join("from").join(name), "").unwrap();
+            fs::set_permissions(base.join("from").join(name), PermissionsExt::from_mode(mode))
+                .unwrap();
+        }
+        fs::set_permissions(base.join("from/closed"), PermissionsExt::from_mode(0o700)).unwrap();
+        fs::set_permissions(base.join("from/open"), PermissionsExt::from_mode(0o775)).unwrap();
+        let entry = ManifestEntry::Copy { path: "c".to_owned(), from: "from".into() };
+        let loaded = load(&base, vec![entry]).unwrap();
+        let mode = |name: &str| match loaded.things.get(&GuestPath::new(name).unwrap()).unwrap() {
+            Thing::File { mode, .. } => Some(*mode),
+            Thing::Directory { mode } => *mode,
+            other => panic!("{other:?}"),
+        };
+        // What is open stays as it would be where it is checked out.
+        assert_eq!(
+            [mode("c/text"), mode("c/kept"), mode("c/open")],
+            [Some(0o644), Some(0o644), None]
+        );
+        assert_eq!(
+            [mode("c/key"), mode("c/tool"), mode("c/closed")],
+            [Some(0o600), Some(0o750), Some(0o700)]
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Self, Unpack
+from uuid import uuid4
 
 import httpx
 
@@ -22,8 +23,20 @@ from .._api.api.secrets import secrets_list, secrets_put, secrets_remove
 from .._api.api.server import server_ready
 from .._api.api.tools import tools_call, tools_list
 from .._api.types import File
+from .._giving_up import AsyncMaking
 from .._reading import reading
-from .._values import Command, Ran, RunOptions, SandboxOptions, checked, given, run_of, wish_of
+from .._values import (
+    Bytes,
+    Command,
+    Ran,
+    RunOptions,
+    SandboxOptions,
+    checked,
+    content_of,
+    given,
+    run_of,
+    wish_of,
+)
 from ..errors import CofferdamError
 from .sandbox import AsyncSandbox
 from .wire import AsyncWire
@@ -120,7 +133,8 @@ class AsyncClient:
     def sandbox(
         self, name: str | None = None, *, keep: bool = False, **options: Unpack[SandboxOptions]
     ) -> AsyncUsing:
-        """A sandbox for a block. At its end it is deleted if it was made for the block, unless `keep`."""
+        """A sandbox for a block. At its end it is deleted if it was made for the block, unless `keep`; also
+        where the block is given up before it began."""
         checked(SandboxOptions, options)
         return AsyncUsing(self, name, keep, options)
 
@@ -169,9 +183,9 @@ class AsyncClient:
         found = await self._wire.ask(secrets_list.asyncio_detailed, client=self._wire.api)
         return self._wire.done(found).secrets
 
-    async def put_secret(self, name: str, value: bytes | str) -> models.SecretReport:
+    async def put_secret(self, name: str, value: Bytes | str) -> models.SecretReport:
         """Adds a secret, or gives one that is there another value."""
-        content = value.encode() if isinstance(value, str) else value
+        content = content_of(value)
         empty = File(payload=b"")  # type: ignore[arg-type]
         answer = await self._wire.send(secrets_put._get_kwargs(name, body=empty), content=content)
         with reading():
@@ -215,11 +229,20 @@ class AsyncUsing:
         self._sandbox: AsyncSandbox | None = None
 
     async def __aenter__(self) -> AsyncSandbox:
-        if self._name is None:
-            self._sandbox = await self._client.create(**self._options)
-        else:
-            self._sandbox = await self._client.ensure(self._name, **self._options)
+        # With it the same is made again, where the answer to the first request is lost.
+        self._key = uuid4().hex
+        self._sandbox = await AsyncMaking(self._make, self._take_back).made()
         return self._sandbox
+
+    async def _make(self) -> AsyncSandbox:
+        if self._name is None:
+            return await self._client.create(key=self._key, **self._options)
+        return await self._client.ensure(self._name, **self._options)
+
+    async def _take_back(self, sandbox: AsyncSandbox) -> None:
+        # One that is to be kept can be found by its name; without one nobody knows of it.
+        if sandbox.is_made_now and not (self._keep and self._name):
+            await sandbox.delete(missing_ok=True)
 
     async def __aexit__(
         self,

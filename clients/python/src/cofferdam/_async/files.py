@@ -30,21 +30,27 @@ from .._api.api.files import (
 from .._api.types import UNSET, File
 from .._reading import reading
 from .._values import (
+    Bytes,
     Edit,
     GlobOptions,
     GrepOptions,
     Path,
     WatchOptions,
     checked,
+    content_of,
     given,
     place,
     places,
+    range_of,
     wish_of,
 )
+from ..errors import CofferdamError
 from .wire import AsyncWire
 
 #: Stands for a body in what the generated part makes, which is then put in.
 _BODY = File(payload=b"")  # type: ignore[arg-type]
+#: The status where a part of a file begins at its end, or behind it.
+_BEGINS_BEHIND = 416
 
 
 class AsyncFiles:
@@ -54,15 +60,16 @@ class AsyncFiles:
         self._wire, self._sandbox = wire, sandbox
 
     async def read(self, path: Path, *, offset: int = 0, length: int | None = None) -> bytes:
-        """The bytes of a file, or a part of them."""
-        headers = {}
-        if offset or length is not None:
-            if length == 0:
-                return b""
-            end = "" if length is None else str(offset + length - 1)
-            headers["range"] = f"bytes={offset}-{end}"
+        """The bytes of a file, or a part of them; none where that begins at its end or behind it."""
+        part = range_of(offset, length)
         request = files_read._get_kwargs(self._sandbox, hash_=False, **_at(path))
-        return (await self._wire.send(request, headers=headers)).content
+        try:
+            answer = await self._wire.send(request, headers={"range": part} if part else {})
+        except CofferdamError as error:
+            if error.status != _BEGINS_BEHIND:
+                raise
+            return b""
+        return answer.content[:length]
 
     async def read_text(self, path: Path, encoding: str = "utf-8") -> str:
         """A file as text."""
@@ -78,7 +85,7 @@ class AsyncFiles:
     async def write(
         self,
         path: Path,
-        data: bytes | str | AsyncIterable[bytes],
+        data: Bytes | str | AsyncIterable[bytes],
         *,
         mode: str | None = None,
         parents: bool = True,
@@ -92,7 +99,7 @@ class AsyncFiles:
             headers["if-match"] = f'"{if_match}"'
         if if_absent:
             headers["if-none-match"] = "*"
-        content = data.encode() if isinstance(data, str) else data
+        content = content_of(data, AsyncIterable)
         if isinstance(content, bytes):
             digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
             headers["content-digest"] = f"sha-256=:{digest}:"
@@ -104,10 +111,10 @@ class AsyncFiles:
             return models.FileDone.from_dict(answer.json())
 
     async def append(
-        self, path: Path, data: bytes | str, *, mode: str | None = None
+        self, path: Path, data: Bytes | str, *, mode: str | None = None
     ) -> models.FileDone:
         """Adds to the end of a file, which is made where it is missing."""
-        content = data.encode() if isinstance(data, str) else data
+        content = content_of(data, AsyncIterable)
         request = files_append._get_kwargs(self._sandbox, body=_BODY, mode=given(mode), **_at(path))
         answer = await self._wire.send(request, content=content)
         with reading():
@@ -235,10 +242,10 @@ class AsyncFiles:
         return done.parsed
 
     async def patch(
-        self, patch: bytes | str, *, dry_run: bool = False, reverse: bool = False
+        self, patch: Bytes | str, *, dry_run: bool = False, reverse: bool = False
     ) -> models.FilePatch:
         """Applies a unified diff, or one of ``*** Begin Patch``, all of it or nothing."""
-        content = patch.encode() if isinstance(patch, str) else patch
+        content = content_of(patch)
         request = files_patch._get_kwargs(
             self._sandbox, body=_BODY, dry_run=dry_run, reverse=reverse
         )
@@ -258,11 +265,12 @@ class AsyncFiles:
                 yield piece
 
     async def import_(
-        self, path: Path, archive: bytes | AsyncIterable[bytes], *, replace: bool = False
+        self, path: Path, archive: Bytes | AsyncIterable[bytes], *, replace: bool = False
     ) -> models.FileImported:
         """Unpacks a tar archive, all of it or nothing."""
+        content = content_of(archive, AsyncIterable)
         request = files_import._get_kwargs(self._sandbox, body=_BODY, replace=replace, **_at(path))
-        answer = await self._wire.send(request, content=archive)
+        answer = await self._wire.send(request, content=content)
         with reading():
             return models.FileImported.from_dict(answer.json())
 

@@ -13,7 +13,7 @@ from .._api.api.snapshots import (
 )
 from .._api.types import File
 from .._reading import reading
-from .._values import given
+from .._values import Bytes, content_of, given
 from .wire import AsyncWire
 
 
@@ -63,10 +63,10 @@ class AsyncSnapshots:
         request = snapshots_export._get_kwargs(self._sandbox, str(snapshot))
         return (await self._wire.send(request)).content
 
-    async def import_(self, data: bytes, label: str | None = None) -> models.SnapshotImported:
+    async def import_(self, data: Bytes, label: str | None = None) -> models.SnapshotImported:
         """Takes in what `export` gave. All of it is looked at before it is a snapshot."""
         empty = File(payload=b"")  # type: ignore[arg-type]
         request = snapshots_import._get_kwargs(self._sandbox, body=empty, label=given(label))
-        answer = await self._wire.send(request, content=data)
+        answer = await self._wire.send(request, content=content_of(data))
         with reading():
             return models.SnapshotImported.from_dict(answer.json())

@@ -15,7 +15,7 @@ import httpx
 from .. import _frames as frames
 from .. import models
 from .._reading import reading
-from .._values import signal_of
+from .._values import Bytes, content_of, signal_of
 from ..errors import CofferdamError, ServerError, UnavailableError, error_of
 from .execs import AsyncExec
 from .wire import CONNECT_S, MOST_EMPTY_STREAMS, SILENCE_S, AsyncWire
@@ -97,9 +97,9 @@ class AsyncTerminal:
     ) -> None:
         await self.close()
 
-    async def send(self, data: bytes | str) -> None:
+    async def send(self, data: Bytes | str) -> None:
         """Types something. What was on its way when a connection breaks may be lost."""
-        await self._say(frames.BINARY, data.encode() if isinstance(data, str) else data)
+        await self._say(frames.BINARY, content_of(data))
 
     async def resize(self, rows: int, columns: int) -> None:
         """Gives it a new size."""
@@ -113,13 +113,15 @@ class AsyncTerminal:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         empty = 0
         while True:
+            stream = self._stream
             try:
-                if self._stream is None:
+                if stream is None:
                     empty += 1
                     await self.open()
+                    stream = self._stream
                 kind, message = await self._next()
             except (frames.BrokenFrames, *_BROKEN) as error:
-                await self.close()
+                await self._drop(stream)
                 if empty >= MOST_EMPTY_STREAMS:
                     raise _broken(error) from error
                 continue
@@ -147,13 +149,14 @@ class AsyncTerminal:
             while self._messages:
                 kind, message = self._messages.popleft()
                 if kind == frames.PING:
-                    await self._say(frames.PONG, message)
+                    await self._pong(message)
                 elif kind == frames.CLOSE:
                     raise frames.BrokenFrames("the server hung up")
                 elif kind in (frames.BINARY, frames.TEXT):
                     return kind, message
-            data = await self._stream.read(_PIECE_BYTES, timeout=SILENCE_S)
-            if not data:
+            stream = self._stream
+            data = stream and await stream.read(_PIECE_BYTES, timeout=SILENCE_S)
+            if not data or self._stream is not stream:
                 raise frames.BrokenFrames("the server hung up")
             self._messages.extend(self._reader.feed(data))
 
@@ -163,10 +166,24 @@ class AsyncTerminal:
     async def _say(self, kind: int, data: bytes) -> None:
         if self._stream is None:
             await self.open()
+        stream = self._stream
         try:
-            await self._stream.write(frames.frame(kind, data), timeout=SILENCE_S)
+            await stream.write(frames.frame(kind, data), timeout=SILENCE_S)
         except _BROKEN as error:
+            # The next one connects anew.
+            await self._drop(stream)
             raise _broken(error) from error
+
+    async def _pong(self, message: bytes) -> None:
+        try:
+            await self._say(frames.PONG, message)
+        except UnavailableError as error:
+            raise frames.BrokenFrames("nobody hears that this is there") from error
+
+    async def _drop(self, stream: Any) -> None:
+        # Somebody may have connected anew meanwhile.
+        if self._stream is stream:
+            await self.close()
 
 
 def _broken(error: Exception) -> CofferdamError:

@@ -58,6 +58,13 @@ class AsyncPatientTransport(httpx.AsyncBaseTransport):
                 assert isinstance(response.stream, httpx.AsyncByteStream)
                 response.stream = _AsyncBody(response.stream)
                 return response
+            except httpx.LocalProtocolError as error:
+                # It never left, and never will, however often it is sent.
+                raise OptionValueError(
+                    f"no request can hold the arguments: {error}",
+                    kind="usage",
+                    hint="Keys and digests have no line ends, and no spaces at their ends.",
+                ) from error
             except httpx.TransportError as error:
                 is_over = time.monotonic() + pause > give_up
                 if is_over or not self._has_met or not may_repeat(request, error):

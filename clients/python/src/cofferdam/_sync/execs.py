@@ -22,7 +22,7 @@ from .._api.api.execs import (
 from .._api.models.execs_output_stream import ExecsOutputStream
 from .._api.types import File
 from .._reading import reading
-from .._values import Output, as_bytes, signal_of, word
+from .._values import Bytes, Output, as_bytes, content_of, signal_of, word
 from ..errors import WaitTimeout
 from .wire import Wire
 
@@ -118,6 +118,7 @@ class Exec:
 
     def lines(self, stream: Literal["stdout", "stderr"] = "stdout") -> Iterator[str]:
         """One of its streams line by line, without line feeds."""
+        word(ExecsOutputStream, "stream", stream)
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         rest = ""
         for part in self.output():
@@ -145,9 +146,9 @@ class Exec:
         part = self._wire.done(found)
         return as_bytes(part.text, part.base64)
 
-    def send(self, data: bytes | str, *, close: bool = False) -> None:
+    def send(self, data: Bytes | str, *, close: bool = False) -> None:
         """Sends input to a command that was started with `stdin` or a terminal."""
-        content = data.encode() if isinstance(data, str) else data
+        content = content_of(data)
         empty = File(payload=b"")  # type: ignore[arg-type]
         request = execs_stdin._get_kwargs(self._sandbox, self.id, body=empty, close=close)
         self._wire.send(request, content=content)

@@ -31,21 +31,27 @@ from .._api.api.files import (
 from .._api.types import UNSET, File
 from .._reading import reading
 from .._values import (
+    Bytes,
     Edit,
     GlobOptions,
     GrepOptions,
     Path,
     WatchOptions,
     checked,
+    content_of,
     given,
     place,
     places,
+    range_of,
     wish_of,
 )
+from ..errors import CofferdamError
 from .wire import Wire
 
 #: Stands for a body in what the generated part makes, which is then put in.
 _BODY = File(payload=b"")  # type: ignore[arg-type]
+#: The status where a part of a file begins at its end, or behind it.
+_BEGINS_BEHIND = 416
 
 
 class Files:
@@ -55,15 +61,16 @@ class Files:
         self._wire, self._sandbox = wire, sandbox
 
     def read(self, path: Path, *, offset: int = 0, length: int | None = None) -> bytes:
-        """The bytes of a file, or a part of them."""
-        headers = {}
-        if offset or length is not None:
-            if length == 0:
-                return b""
-            end = "" if length is None else str(offset + length - 1)
-            headers["range"] = f"bytes={offset}-{end}"
+        """The bytes of a file, or a part of them; none where that begins at its end or behind it."""
+        part = range_of(offset, length)
         request = files_read._get_kwargs(self._sandbox, hash_=False, **_at(path))
-        return (self._wire.send(request, headers=headers)).content
+        try:
+            answer = self._wire.send(request, headers={"range": part} if part else {})
+        except CofferdamError as error:
+            if error.status != _BEGINS_BEHIND:
+                raise
+            return b""
+        return answer.content[:length]
 
     def read_text(self, path: Path, encoding: str = "utf-8") -> str:
         """A file as text."""
@@ -79,7 +86,7 @@ class Files:
     def write(
         self,
         path: Path,
-        data: bytes | str | Iterable[bytes],
+        data: Bytes | str | Iterable[bytes],
         *,
         mode: str | None = None,
         parents: bool = True,
@@ -93,7 +100,7 @@ class Files:
             headers["if-match"] = f'"{if_match}"'
         if if_absent:
             headers["if-none-match"] = "*"
-        content = data.encode() if isinstance(data, str) else data
+        content = content_of(data, Iterable)
         if isinstance(content, bytes):
             digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
             headers["content-digest"] = f"sha-256=:{digest}:"
@@ -104,9 +111,9 @@ class Files:
         with reading():
             return models.FileDone.from_dict(answer.json())
 
-    def append(self, path: Path, data: bytes | str, *, mode: str | None = None) -> models.FileDone:
+    def append(self, path: Path, data: Bytes | str, *, mode: str | None = None) -> models.FileDone:
         """Adds to the end of a file, which is made where it is missing."""
-        content = data.encode() if isinstance(data, str) else data
+        content = content_of(data, Iterable)
         request = files_append._get_kwargs(self._sandbox, body=_BODY, mode=given(mode), **_at(path))
         answer = self._wire.send(request, content=content)
         with reading():
@@ -224,10 +231,10 @@ class Files:
         return done.parsed
 
     def patch(
-        self, patch: bytes | str, *, dry_run: bool = False, reverse: bool = False
+        self, patch: Bytes | str, *, dry_run: bool = False, reverse: bool = False
     ) -> models.FilePatch:
         """Applies a unified diff, or one of ``*** Begin Patch``, all of it or nothing."""
-        content = patch.encode() if isinstance(patch, str) else patch
+        content = content_of(patch)
         request = files_patch._get_kwargs(
             self._sandbox, body=_BODY, dry_run=dry_run, reverse=reverse
         )
@@ -245,11 +252,12 @@ class Files:
                 yield piece
 
     def import_(
-        self, path: Path, archive: bytes | Iterable[bytes], *, replace: bool = False
+        self, path: Path, archive: Bytes | Iterable[bytes], *, replace: bool = False
     ) -> models.FileImported:
         """Unpacks a tar archive, all of it or nothing."""
+        content = content_of(archive, Iterable)
         request = files_import._get_kwargs(self._sandbox, body=_BODY, replace=replace, **_at(path))
-        answer = self._wire.send(request, content=archive)
+        answer = self._wire.send(request, content=content)
         with reading():
             return models.FileImported.from_dict(answer.json())
 

@@ -14,7 +14,7 @@ from .._api.api.snapshots import (
 )
 from .._api.types import File
 from .._reading import reading
-from .._values import given
+from .._values import Bytes, content_of, given
 from .wire import Wire
 
 
@@ -60,10 +60,10 @@ class Snapshots:
         request = snapshots_export._get_kwargs(self._sandbox, str(snapshot))
         return (self._wire.send(request)).content
 
-    def import_(self, data: bytes, label: str | None = None) -> models.SnapshotImported:
+    def import_(self, data: Bytes, label: str | None = None) -> models.SnapshotImported:
         """Takes in what `export` gave. All of it is looked at before it is a snapshot."""
         empty = File(payload=b"")  # type: ignore[arg-type]
         request = snapshots_import._get_kwargs(self._sandbox, body=empty, label=given(label))
-        answer = self._wire.send(request, content=data)
+        answer = self._wire.send(request, content=content_of(data))
         with reading():
             return models.SnapshotImported.from_dict(answer.json())

@@ -16,7 +16,7 @@ import httpx
 from .. import _frames as frames
 from .. import models
 from .._reading import reading
-from .._values import signal_of
+from .._values import Bytes, content_of, signal_of
 from ..errors import CofferdamError, ServerError, UnavailableError, error_of
 from .execs import Exec
 from .wire import CONNECT_S, MOST_EMPTY_STREAMS, SILENCE_S, Wire
@@ -98,9 +98,9 @@ class Terminal:
     ) -> None:
         self.close()
 
-    def send(self, data: bytes | str) -> None:
+    def send(self, data: Bytes | str) -> None:
         """Types something. What was on its way when a connection breaks may be lost."""
-        self._say(frames.BINARY, data.encode() if isinstance(data, str) else data)
+        self._say(frames.BINARY, content_of(data))
 
     def resize(self, rows: int, columns: int) -> None:
         """Gives it a new size."""
@@ -114,13 +114,15 @@ class Terminal:
     def __iter__(self) -> Iterator[bytes]:
         empty = 0
         while True:
+            stream = self._stream
             try:
-                if self._stream is None:
+                if stream is None:
                     empty += 1
                     self.open()
+                    stream = self._stream
                 kind, message = self._next()
             except (frames.BrokenFrames, *_BROKEN) as error:
-                self.close()
+                self._drop(stream)
                 if empty >= MOST_EMPTY_STREAMS:
                     raise _broken(error) from error
                 continue
@@ -148,13 +150,14 @@ class Terminal:
             while self._messages:
                 kind, message = self._messages.popleft()
                 if kind == frames.PING:
-                    self._say(frames.PONG, message)
+                    self._pong(message)
                 elif kind == frames.CLOSE:
                     raise frames.BrokenFrames("the server hung up")
                 elif kind in (frames.BINARY, frames.TEXT):
                     return kind, message
-            data = self._stream.read(_PIECE_BYTES, timeout=SILENCE_S)
-            if not data:
+            stream = self._stream
+            data = stream and stream.read(_PIECE_BYTES, timeout=SILENCE_S)
+            if not data or self._stream is not stream:
                 raise frames.BrokenFrames("the server hung up")
             self._messages.extend(self._reader.feed(data))
 
@@ -164,10 +167,24 @@ class Terminal:
     def _say(self, kind: int, data: bytes) -> None:
         if self._stream is None:
             self.open()
+        stream = self._stream
         try:
-            self._stream.write(frames.frame(kind, data), timeout=SILENCE_S)
+            stream.write(frames.frame(kind, data), timeout=SILENCE_S)
         except _BROKEN as error:
+            # The next one connects anew.
+            self._drop(stream)
             raise _broken(error) from error
+
+    def _pong(self, message: bytes) -> None:
+        try:
+            self._say(frames.PONG, message)
+        except UnavailableError as error:
+            raise frames.BrokenFrames("nobody hears that this is there") from error
+
+    def _drop(self, stream: Any) -> None:
+        # Somebody may have connected anew meanwhile.
+        if self._stream is stream:
+            self.close()
 
 
 def _broken(error: Exception) -> CofferdamError:
