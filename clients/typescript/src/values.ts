@@ -38,7 +38,13 @@ export interface Once {
 
 /** That as a header of a request. */
 export function onceOf(key: string | undefined): { header?: { "idempotency-key": string } } {
-  return key === undefined ? {} : { header: { "idempotency-key": key } };
+  if (key === undefined) return {};
+  try {
+    new Headers({ "idempotency-key": key });
+  } catch (cause) {
+    throw unfit("the key is none that a request can hold", "Give letters and digits, as of a UUID.", cause);
+  }
+  return { header: { "idempotency-key": key } };
 }
 
 /** The fields of a command in a sandbox of its own. */
@@ -62,7 +68,9 @@ function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], un
 
 /** The fields of a command. */
 export function commandOf(command: Command): Pick<Schemas["ExecWish"], "argv" | "shell"> {
-  return typeof command === "string" ? { shell: command } : { argv: [...command] };
+  if (typeof command === "string") return { shell: command };
+  if (Array.isArray(command) && command.every((word) => typeof word === "string")) return { argv: [...command] };
+  throw unfit(`${String(command)} is no command`, "Give a list of words, or a line of shell.");
 }
 
 /** A path as parameters or fields of a request. */
@@ -70,6 +78,9 @@ export function place(path: FilePath): { path?: string; path_base64?: string };
 export function place(path: FilePath, name: string): Record<string, string>;
 export function place(path: FilePath, name = "path"): Record<string, string> {
   if (typeof path === "string") return { [name]: path };
+  if (!ArrayBuffer.isView(path)) {
+    throw unfit(`${name} is ${String(path)}, and no path`, "Give a text, or bytes.");
+  }
   try {
     return { [name]: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(path) };
   } catch {

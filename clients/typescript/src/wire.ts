@@ -1,7 +1,7 @@
 /** The connection to a server: what every request passes. */
 
 import createClient, { type Client as Api } from "openapi-fetch";
-import { BrokenOff, CofferdamError, brokenOff, errorOf, misread, unreachable } from "./errors.js";
+import { BrokenOff, CofferdamError, brokenOff, errorOf, misread, unfit, unreachable } from "./errors.js";
 import { EventReader, type StreamEvent } from "./events.js";
 import type { paths } from "./schema.js";
 
@@ -42,9 +42,9 @@ export class Wire {
   #hasMet = false;
 
   constructor(options: ClientOptions) {
-    this.#url = (options.url ?? "http://127.0.0.1:7070").replace(/\/$/, "");
+    this.#url = address(options.url ?? "http://127.0.0.1:7070");
     this.#fetch = options.fetch ?? ((request) => fetch(request));
-    this.#headers = options.key ? { authorization: `Bearer ${options.key}` } : {};
+    this.#headers = authorization(options.key);
     this.#reconnectMs = options.reconnectMs ?? 10_000;
     this.api = createClient<paths>({
       baseUrl: this.#url,
@@ -83,7 +83,7 @@ export class Wire {
     init.headers = { ...this.#headers, ...raw.headers };
     if (raw.body !== undefined) init.body = raw.body;
     if (raw.signal) init.signal = raw.signal;
-    return this.send(new Request(url, init));
+    return this.send(requestOf(url, init));
   }
 
   /** A stream of events. An error that it tells is thrown. */
@@ -129,6 +129,29 @@ export class Wire {
     }
     throw unreachable(new Error(`${path} ends at once each time`));
   }
+}
+
+/** A request, if there can be such a one. */
+function requestOf(url: URL, init: RequestInit): Request {
+  try {
+    return new Request(url, init);
+  } catch (cause) {
+    throw unfit(`no request can hold the arguments: ${String(cause)}`, "See what types they have.", cause);
+  }
+}
+
+/** The address of a server, without a slash at its end. */
+function address(url: string): string {
+  if (/^https?:\/\/./.test(String(url)) && URL.canParse(url)) return url.replace(/\/$/, "");
+  throw unfit(`${JSON.stringify(url)} is no address of a server`, "Write http://HOST:PORT or https://HOST.");
+}
+
+/** The header with a key. What no key can be is refused here, for what refuses it later prints it. */
+function authorization(key: string | undefined): Record<string, string> {
+  const plain = key?.trim();
+  if (!plain) return {};
+  if (/^[\x21-\x7e]+$/.test(plain)) return { authorization: `Bearer ${plain}` };
+  throw unfit("the key has characters that no key has", "Give it as `cofferdam key create` printed it.");
 }
 
 /** What an answer of the document's types has; problems were thrown before. */

@@ -339,6 +339,34 @@ test("a part of a file is that part", async () => {
   for (const length of [0, 1]) await assert.rejects(files.read("missing", { length }), isOf("not_found", 404));
 });
 
+test("arguments that cannot be are errors of this client", async () => {
+  await using box = await client.sandbox();
+  await box.files.write("kept", "x");
+  const not = undefined as unknown as string;
+  const asked: (() => Promise<unknown>)[] = [
+    async () => new Client({ url: "ftp://x" }),
+    async () => new Client({ url: "127.0.0.1:7070" }),
+    async () => new Client({ url: "http://x:99999" }),
+    async () => new Client({ key: "cfd_1\nsecret" }),
+    () => box.exec("true", { key: "a\nb" }),
+    () => client.create({ key: "a\0b" }),
+    () => client.run("true", { key: "\u2028" }),
+    () => client.run(not),
+    () => box.run(["echo", not]),
+    () => box.run({} as unknown as string),
+    () => box.files.write("kept", "y", { ifMatch: "a\nb" }),
+    () => box.files.remove(not, { recursive: true }),
+    () => box.files.read(null as unknown as string),
+  ];
+  for (const ask of asked) {
+    await assert.rejects(ask, (error) => {
+      const told = error as CofferdamError;
+      return isOf("usage")(error) && !told.retryable && !!told.hint && !told.message.includes("secret");
+    }, String(ask));
+  }
+  assert.equal(await box.files.readText("kept"), "x");
+});
+
 test("what is no content empties no file", async () => {
   await using box = await client.sandbox();
   const { files } = box;
