@@ -42,7 +42,7 @@ pub struct Told {
     pub mounts: Mounts,
 }
 
-/// One of the names that steps wait for, as [`Op::Pin`](cofferdam_wire::plan::Op::Pin) has it.
+/// One of the names that steps wait for, as [`Op::Pin`] has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedPin {
     /// What.
