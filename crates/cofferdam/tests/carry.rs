@@ -149,7 +149,8 @@ async fn a_worker_that_is_killed_leaves_all_or_nothing() {
 
 /// Tries until somebody has put right what is left of state `now`.
 async fn stop_for(place: &Place, now: u32) {
-    let end = Instant::now() + Duration::from_secs(20);
+    // Somebody kills whoever tries, and the machine may be busy.
+    let end = Instant::now() + Duration::from_secs(60);
     while place.leftovers() > 0 {
         assert!(Instant::now() < end, "what is left of {now} is never put right");
         let is = Before::Nothing;

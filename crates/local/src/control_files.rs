@@ -22,7 +22,6 @@ mod git_config;
 mod index;
 mod leading;
 mod links;
-mod modules;
 mod names;
 mod outer;
 mod repository;
@@ -35,7 +34,6 @@ use causes::sentences;
 #[cfg(test)]
 pub(crate) use index::of_one as index_of_one;
 pub(crate) use leading::Read;
-use modules::Modules;
 pub(crate) use names::{Named, named};
 use scan::Most;
 pub use scan::ScanEnd;
@@ -183,8 +181,6 @@ pub struct PinnedName {
     pub path: String,
     /// Whether it can be written. The way to a protected name can, the name itself cannot.
     pub access: Access,
-    /// Directories in it that stay as they are, relative to the workspace.
-    pub open: Vec<String>,
 }
 
 /// A name that is protected and not there.
@@ -295,16 +291,6 @@ pub(crate) fn find_sockets<Fd: AsFd>(workspace: Fd) -> Result<ControlFiles> {
     find_with(workspace, None, Most::All)
 }
 
-/// The same of a workspace that was looked at `before`: the submodules that had git directories then have
-/// them now, whatever they lack.
-pub(crate) fn find_again<Fd: AsFd>(workspace: Fd, before: &ControlFiles) -> Result<ControlFiles> {
-    let scan = scan::repositories(workspace.as_fd(), Most::Protected)?;
-    let mut search = Search::new(workspace.as_fd(), real_path(workspace.as_fd())?);
-    search.modules = Modules::of(before);
-    search.all(&scan.repositories, &scan.bare)?;
-    Ok(search.finish(scan.end))
-}
-
 /// `before` is what was found before a command that is over. Then sockets are left alone, which whoever
 /// listens at one would notice, and what leads git elsewhere by its content is told of.
 fn find_with<Fd: AsFd>(
@@ -315,7 +301,6 @@ fn find_with<Fd: AsFd>(
     let scan = scan::repositories(workspace.as_fd(), most)?;
     let mut search = Search::new(workspace.as_fd(), real_path(workspace.as_fd())?);
     search.before = before;
-    search.modules = before.map(Modules::of).unwrap_or_default();
     search.outer_state();
     search.all(&scan.repositories, &scan.bare)?;
     for (path, why) in scan.unreadable {
@@ -362,8 +347,6 @@ struct Search<'a> {
     /// Where it is, for paths that are absolute.
     root: PathBuf,
     pins: BTreeMap<String, Access>,
-    /// Git directories of submodules, in directories that are read-only for all else.
-    modules: Modules,
     found: ControlFiles,
     /// Git directories that others share and that were looked at.
     shared: BTreeSet<String>,
@@ -391,7 +374,6 @@ impl<'a> Search<'a> {
             workspace,
             root,
             pins: BTreeMap::new(),
-            modules: Modules::default(),
             found: ControlFiles::default(),
             shared: BTreeSet::new(),
             listed: BTreeSet::new(),
@@ -547,9 +529,8 @@ impl<'a> Search<'a> {
     fn finish(self, scan: ScanEnd) -> ControlFiles {
         let mut found = self.found;
         // INVARIANT: a map of paths lists every parent before what is below it.
-        let mut modules = self.modules;
         found.pins =
-            self.pins.into_iter().map(|(path, access)| modules.pinned(path, access)).collect();
+            self.pins.into_iter().map(|(path, access)| PinnedName { path, access }).collect();
         found.absent.sort_by(|a, b| a.path.cmp(&b.path));
         found.absent.dedup_by(|a, b| a.path == b.path);
         found.scan = scan;

@@ -9,8 +9,6 @@ use std::os::unix::fs::symlink;
 
 #[path = "control_files/leading_tests.rs"]
 mod leading;
-#[path = "control_files/modules_tests.rs"]
-mod modules;
 
 struct Tree(TestDirectory);
 
@@ -570,6 +568,24 @@ fn a_hook_that_has_another_name_is_not_protected() {
     let found = tree.find();
     assert_eq!(found.unprotected.len(), 1);
     assert_eq!(found.unprotected[0].path, ".git/hooks/pre-push");
+}
+
+#[test]
+fn links_in_a_git_directory_are_told() {
+    let tree = Tree::new("redirect", &[".git"], &[".git/HEAD"]);
+    let before = tree.find();
+    fs::remove_file(tree.path(".git/HEAD")).unwrap();
+    symlink("/etc/hostname", tree.path(".git/HEAD")).unwrap();
+    symlink("../../.bashrc", tree.path(".git/COMMIT_EDITMSG")).unwrap();
+    fs::create_dir_all(tree.path(".git/logs/refs/heads/ab")).unwrap();
+    symlink("/root/.bashrc", tree.path(".git/logs/refs/heads/ab/x")).unwrap();
+    symlink("/root", tree.path(".git/refs")).unwrap();
+    fs::create_dir_all(tree.path(".git/objects/ab")).unwrap();
+    symlink("/root", tree.path(".git/objects/cd")).unwrap();
+    symlink("/root/x", tree.path(".git/objects/ab/y")).unwrap();
+    let names = appeared(&before, tree.open()).unwrap();
+    let all = ["COMMIT_EDITMSG", "HEAD", "logs/refs/heads/ab/x", "objects/cd", "refs"];
+    assert_eq!(names, all.map(|name| format!(".git/{name}")));
 }
 
 #[test]

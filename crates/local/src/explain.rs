@@ -204,11 +204,8 @@ pub fn action(op: &Op) -> String {
         Op::Proc { path } => format!("Mounts a process file system at {path}"),
         Op::Devpts { path } => format!("Mounts own terminals at {path}"),
         Op::Mask { path } => format!("Hides {path}"),
-        Op::Pin { path, access, open } => match access {
-            Access::ReadOnly if open.is_empty() => format!("Pins {path} read-only"),
-            Access::ReadOnly => {
-                format!("Pins {path} read-only, and {} in it as before", open.join(", "))
-            }
+        Op::Pin { path, access } => match access {
+            Access::ReadOnly => format!("Pins {path} read-only"),
             Access::ReadWrite => format!("Pins {path} in place, writable"),
         },
         Op::Space { path, size_bytes, inodes } => {

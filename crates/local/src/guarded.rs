@@ -89,8 +89,7 @@ fn names(control: Option<&ControlFiles>, mounts: &[Mounted]) -> Vec<PinnedName> 
         names.insert(mounted.below.clone(), Access::ReadOnly);
     }
     names.extend(pins(control).map(|pin| (pin.path.clone(), pin.access)));
-    let name = |(path, access)| PinnedName { path, access, open: Vec::new() };
-    names.into_iter().map(name).collect()
+    names.into_iter().map(|(path, access)| PinnedName { path, access }).collect()
 }
 
 fn pins(control: Option<&ControlFiles>) -> impl Iterator<Item = &PinnedName> {
@@ -118,7 +117,7 @@ impl GuardedWorkspace {
     /// Makes a placeholder for every name that has vanished.
     pub(crate) fn renew(&self) -> Result<()> {
         if let Some(before) = &self.control {
-            let mut now = control_files::find_again(self.placeholders.directory(), before)?;
+            let mut now = control_files::find(self.placeholders.directory())?;
             // What has no pin gains nothing: a repository that was made during the run, for one.
             let pins: BTreeSet<&str> = before.pins.iter().map(|pin| pin.path.as_str()).collect();
             now.absent.retain(|name| pins.contains(name.path.as_str()));
@@ -157,20 +156,17 @@ impl GuardedWorkspace {
             let mounted = self.mounts.iter().find(|mounted| mounted.below == *name);
             let pin = pins(self.control.as_ref()).find(|pin| pin.path == *name);
             match (mounted, pin) {
-                (Some(mounted), _) => {
-                    Some((Access::ReadOnly, Some(mounted.place.clone()), &[][..]))
-                }
-                (None, Some(pin)) => Some((pin.access, None, &*pin.open)),
+                (Some(mounted), _) => Some((Access::ReadOnly, Some(mounted.place.clone()))),
+                (None, Some(pin)) => Some((pin.access, None)),
                 (None, None) => None,
             }
         };
         let lost = changed.iter().filter_map(|name| Some((name, lost(name)?)));
-        lost.flat_map(|(name, (access, from, open))| {
+        lost.flat_map(|(name, (access, from))| {
             let at = move |place: &&String| LostPin {
                 path: format!("{place}/{name}"),
                 access,
                 from: from.clone(),
-                open: open.iter().map(|open| format!("{place}/{open}")).collect(),
             };
             places.iter().map(at)
         })

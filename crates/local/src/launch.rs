@@ -9,8 +9,7 @@ use crate::sys::{self, Cloned};
 use crate::whose::Whose;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::apply::{
-    Handover, Joined, LostPin, Mounts, NamedPin, Names, Opening, Told, pin_again, prepare_bind,
-    prepare_layer,
+    Handover, Joined, LostPin, Mounts, Names, Opening, Told, pin_again, prepare_bind, prepare_layer,
 };
 use cofferdam_guestd::line::Line;
 use cofferdam_guestd::{Birth, Errand, live, tell};
@@ -125,8 +124,8 @@ impl Early {
     /// `late` has room for.
     pub(crate) fn name(&self, plan: &Plan, late: &Late) {
         let pin = |step: &Step| {
-            let Op::Pin { path, access, open } = &step.op else { return None };
-            Some(NamedPin { path: path.clone(), access: *access, open: open.clone() })
+            let Op::Pin { path, access } = &step.op else { return None };
+            Some((path.clone(), *access))
         };
         let cover = |step: &Step| {
             let Op::Mask { path } = &step.op else { return None };

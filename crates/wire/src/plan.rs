@@ -174,9 +174,6 @@ pub enum Op {
         path: String,
         /// Whether it can be written.
         access: Access,
-        /// Directories in it that stay as they are where it becomes read-only.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        open: Vec<String>,
     },
     /// In a prepared tree: mount the sandbox's own file system in memory here, for [`Op::Private`]
     /// and [`Op::Way`] to take directories of. The first private directory covers it.

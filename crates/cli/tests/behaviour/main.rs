@@ -88,7 +88,6 @@ mod sessions_soak;
 mod sessions_terminal;
 mod sessions_watch;
 mod start;
-mod submodules;
 mod terminal;
 mod toolchains;
 mod traces;

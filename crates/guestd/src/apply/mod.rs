@@ -5,7 +5,6 @@ pub(crate) mod identity;
 mod image;
 pub(crate) mod mounts;
 mod overlay;
-mod pin;
 mod renew;
 mod rest;
 mod veil;
@@ -23,7 +22,7 @@ use std::ops::Range;
 use identity::Network;
 use mounts::Source;
 pub use renew::{open_layers, renew_layer};
-pub use rest::{Awaited, Joined, NamedPin, Names, Told};
+pub use rest::{Awaited, Joined, Names, Told};
 pub(crate) use rest::{Heard, by_position, positions};
 
 /// What the host opened beforehand, because the box may not or cannot.
@@ -149,16 +148,13 @@ pub struct LostPin {
     pub access: Access,
     /// What is mounted on it, which is shown at another place inside too. Without it what is there.
     pub from: Option<String>,
-    /// Directories in it that stay as they are where it becomes read-only.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub open: Vec<String>,
 }
 
 /// Pins names of a sandbox that stands already. The caller has joined its user and mount namespaces.
 pub fn pin_again(pins: &[LostPin]) -> Result<(), SetupFailure> {
     let mut tree = mounts::Tree::standing().map_err(|failed| failed.in_step("pin"))?;
     let mut pin = |lost: &LostPin| match &lost.from {
-        None => tree.pin(&lost.path, lost.access, &lost.open),
+        None => tree.pin(&lost.path, lost.access),
         Some(from) => tree.pin_from(from, &lost.path, lost.access),
     };
     pins.iter().try_for_each(&mut pin).map_err(|failed| failed.in_step("pin"))
@@ -433,7 +429,7 @@ fn one(
         Op::Proc { path } => tree.proc(path),
         Op::Devpts { path } => tree.devpts(path),
         Op::Mask { path } => tree.mask(path),
-        Op::Pin { path, access, open } => tree.pin(path, *access, open),
+        Op::Pin { path, access } => tree.pin(path, *access),
         Op::Space { path, size_bytes, inodes } => tree.space(path, *size_bytes, *inodes),
         Op::Private { path, mode } => tree.private_directory(path, *mode).map(drop),
         Op::Way { path } => tree.way(path),

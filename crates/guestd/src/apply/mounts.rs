@@ -12,8 +12,8 @@ use rustix::mount::{
 };
 
 pub(super) const RDONLY: u64 = 1;
-pub(super) const NOSUID: u64 = 2;
-pub(super) const NODEV: u64 = 4;
+const NOSUID: u64 = 2;
+const NODEV: u64 = 4;
 pub(super) const NOEXEC: u64 = 8;
 const IDMAP: u64 = 0x0010_0000;
 
@@ -240,6 +240,42 @@ impl Tree {
         let place = if is_directory { &mut self.empty_cover } else { &mut self.null_cover };
         *place = Some(cover);
         Ok(())
+    }
+
+    /// Pins a name. Where the directory that it is in is gone, or the directory itself that was only to stay in
+    /// its place, nothing is left that it protected; the host sees what comes there.
+    pub(super) fn pin(&mut self, path: &str, access: Access) -> Result<(), CallFailed> {
+        let is_gone = |failed: &CallFailed| matches!(failed.errno, Errno::NOENT | Errno::NOTDIR);
+        match self.within(path).map(drop) {
+            Err(failed) if is_gone(&failed) => return Ok(()),
+            found => found?,
+        }
+        match (self.pin_from(path, path, access), access) {
+            (Err(failed), Access::ReadWrite) if is_gone(&failed) => Ok(()),
+            (pinned, _) => pinned,
+        }
+    }
+
+    /// Makes a part of the tree a mount at another place of it, where something has to stand.
+    pub(super) fn pin_from(
+        &mut self,
+        from: &str,
+        path: &str,
+        access: Access,
+    ) -> Result<(), CallFailed> {
+        let (parent, name) = self.within(from)?;
+        let mount =
+            clone_tree(parent, name, Depth::All).during(|| format!("open_tree({from:?})"))?;
+        let flags = match access {
+            Access::ReadOnly => RDONLY,
+            Access::ReadWrite => 0,
+        };
+        set_flags(mount.as_fd(), libc::AT_RECURSIVE, flags | NOSUID | NODEV)?;
+        self.attach_at(mount.as_fd(), path)
+    }
+
+    pub(super) fn pin_all(&mut self, pins: &[(String, Access)]) -> Result<(), CallFailed> {
+        pins.iter().try_for_each(|(path, access)| self.pin(path, *access))
     }
 
     /// Mounts the space where its first private directory will cover it, because copies can be
@@ -543,7 +579,7 @@ fn null_device() -> Result<OwnedFd, CallFailed> {
     }
 }
 
-pub(super) fn file_type(fd: BorrowedFd<'_>) -> Result<FileType, CallFailed> {
+fn file_type(fd: BorrowedFd<'_>) -> Result<FileType, CallFailed> {
     let stat = rustix::fs::fstat(fd).during(|| "fstat(mount)".to_owned())?;
     Ok(FileType::from_raw_mode(stat.st_mode))
 }

@@ -56,7 +56,7 @@ pub fn renew_layer(
         if let Some(rules) = rules {
             confine::allow_writing(rules, &overlay.path)?;
         }
-        pins.iter().try_for_each(|(path, access)| tree.pin(path, *access, &[]))?;
+        pins.iter().try_for_each(|(path, access)| tree.pin(path, *access))?;
         shown_at.iter().try_for_each(|path| tree.rebind(&overlay.path, path))?;
         Ok(old)
     });

@@ -42,23 +42,11 @@ pub struct Told {
     pub mounts: Mounts,
 }
 
-/// One of the names that steps wait for, as [`Op::Pin`] has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NamedPin {
-    /// What.
-    pub path: String,
-    /// Whether it can be written.
-    pub access: Access,
-    /// Directories in it that stay as they are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub open: Vec<String>,
-}
-
 /// The names that its steps wait for.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
     /// Names to pin, parents first.
-    pub pins: Vec<NamedPin>,
+    pub pins: Vec<(String, Access)>,
     /// What is covered after that.
     pub covers: Vec<String>,
 }
@@ -260,13 +248,8 @@ mod tests {
     #[test]
     fn more_than_one_piece_arrives_whole_and_in_order() {
         let (ours, theirs) = pair();
-        let pins: Vec<_> = (0..20_000)
-            .map(|n| NamedPin {
-                path: format!("/w/some/name-{n}"),
-                access: Access::ReadOnly,
-                open: Vec::new(),
-            })
-            .collect();
+        let pins: Vec<_> =
+            (0..20_000).map(|n| (format!("/w/some/name-{n}"), Access::ReadOnly)).collect();
         let covers = vec!["/w/socket".to_owned()];
         let names = Names { pins, covers };
         let joined = Joined(vec![open("/dev/null")]);

@@ -112,7 +112,7 @@ impl Search<'_> {
     }
 
     /// The text of a configuration in the workspace, also where a link leads to it.
-    pub(super) fn configuration(&self, path: &str) -> Result<Vec<u8>, Errno> {
+    fn configuration(&self, path: &str) -> Result<Vec<u8>, Errno> {
         match self.read(path, CONFIG_BYTES) {
             Err(Errno::LOOP | Errno::INVAL) => {}
             read => return read,
@@ -278,11 +278,8 @@ impl Search<'_> {
         let Some(path) = self.inside(who, tree, text) else { return Ok(()) };
         if self.kind(&path)?.is_some() {
             self.found.present.insert(path.clone());
-        } else if (who.starts_with('/') || self.modules.is_left(tree))
-            && self.open(parent_of(&path)).is_err()
-        {
-            // LIMIT: of all repositories of a user, this one has no such place, or of a repository's submodules
-            // this one is not checked out. It is told of where it comes.
+        } else if who.starts_with('/') && self.open(parent_of(&path)).is_err() {
+            // LIMIT: of all repositories of a user, this one has no such place. It is told of where it comes.
             self.found.pointed.push(path);
             return Ok(());
         }

@@ -142,21 +142,3 @@ fn indexes_are_read_up_to_a_limit_and_the_rest_is_told() {
     }
     assert_eq!(appeared(&before, tree.open()).unwrap().len(), 20);
 }
-
-#[test]
-fn links_in_a_git_directory_are_told() {
-    let tree = Tree::new("redirect", &[".git"], &[".git/HEAD"]);
-    let before = tree.find();
-    fs::remove_file(tree.path(".git/HEAD")).unwrap();
-    symlink("/etc/hostname", tree.path(".git/HEAD")).unwrap();
-    symlink("../../.bashrc", tree.path(".git/COMMIT_EDITMSG")).unwrap();
-    fs::create_dir_all(tree.path(".git/logs/refs/heads/ab")).unwrap();
-    symlink("/root/.bashrc", tree.path(".git/logs/refs/heads/ab/x")).unwrap();
-    symlink("/root", tree.path(".git/refs")).unwrap();
-    fs::create_dir_all(tree.path(".git/objects/ab")).unwrap();
-    symlink("/root", tree.path(".git/objects/cd")).unwrap();
-    symlink("/root/x", tree.path(".git/objects/ab/y")).unwrap();
-    let names = appeared(&before, tree.open()).unwrap();
-    let all = ["COMMIT_EDITMSG", "HEAD", "logs/refs/heads/ab/x", "objects/cd", "refs"];
-    assert_eq!(names, all.map(|name| format!(".git/{name}")));
-}

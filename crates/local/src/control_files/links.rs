@@ -71,7 +71,7 @@ fn has_objects(directory: &str, git: &str) -> bool {
 }
 
 /// Whether a directory is named by the first byte of sums.
-pub(super) fn is_by_sum(path: &str) -> bool {
+fn is_by_sum(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -4,14 +4,10 @@
 //! files than are pinned: names of a work tree count in every directory, and every spelling of them.
 
 use super::leading::Read;
-use super::modules::MODULES;
 use super::{
     GIT_DIRECTORY, GIT_DIRECTORY_IF_THERE, GIT_STATE_DIRECTORIES, WORK_TREE, WORK_TREE_IF_THERE,
 };
 use cofferdam_core::GuestPath;
-
-/// Directories of a git directory in which names are those of branches, or sums.
-const FREE_BELOW: [&str; 4] = ["refs", "logs", "objects", "lfs"];
 
 /// What the names of a path say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,53 +42,16 @@ pub(crate) fn named(path: &GuestPath) -> Named {
         if is_git(name) {
             found = match rest {
                 [] => Named::GitDirectory,
-                rest => in_git_directory(rest),
+                rest if is_of_git(rest) => return Named::Control,
+                rest if is_state_of_git(rest) => return Named::GitState,
+                rest => Named::InGitDirectory(Read::of(rest)),
             };
-            if matches!(found, Named::Control | Named::GitState) {
-                return found;
-            }
         } else if found == Named::Ordinary && is_of_git(names.get(at..).unwrap_or_default()) {
             let before = names.get(..at).unwrap_or_default();
             found = Named::IfBare(before.join(&b'/'));
         }
     }
     found
-}
-
-/// What names in a git directory say.
-fn in_git_directory(names: &[&[u8]]) -> Named {
-    match names {
-        [modules, of_submodules @ ..] if is(modules, MODULES) && !of_submodules.is_empty() => {
-            in_modules(of_submodules)
-        }
-        names if is_of_git(names) => Named::Control,
-        names if is_state_of_git(names) => Named::GitState,
-        names => Named::InGitDirectory(Read::of(names)),
-    }
-}
-
-/// The same in its directory of submodules' git directories. Where the name of a submodule ends is not known, for
-/// it may have several parts, so that what may be a control file of one is one. Below some names of git others
-/// are free.
-///
-/// LIMIT: of a submodule `a/refs/b` this is no word of control files. Which git directories there are is looked at.
-fn in_modules(names: &[&[u8]]) -> Named {
-    let mut read = None;
-    for at in 1..names.len() {
-        let rest = names.get(at..).unwrap_or_default();
-        match in_git_directory(rest) {
-            Named::InGitDirectory(own) => read = read.or(own),
-            other @ (Named::Control
-            | Named::GitDirectory
-            | Named::GitState
-            | Named::IfBare(_)
-            | Named::Ordinary) => return other,
-        }
-        if rest.first().is_some_and(|name| FREE_BELOW.iter().any(|free| is(name, free))) {
-            break;
-        }
-    }
-    if names.len() == 1 { Named::GitDirectory } else { Named::InGitDirectory(read) }
 }
 
 /// Whether these names, in a git directory, are of a control file.
@@ -159,34 +118,6 @@ mod tests {
         check(".git", Named::GitDirectory);
         check("a/git~1", Named::GitDirectory);
         check(".gitignore", Named::Ordinary);
-    }
-
-    #[test]
-    fn of_a_submodule_the_same_counts_wherever_its_name_ends() {
-        for path in [
-            ".git/modules",
-            ".git/modules/x/hooks/pre-commit",
-            ".git/modules/a/b/config",
-            ".GIT/Modules/a/b/Hooks",
-            ".git/modules/a/b/info/attributes",
-            ".git/modules/x/commondir",
-            ".git/modules/x/worktrees/w/HEAD",
-            ".git/modules/x/modules",
-            ".git/modules/x/modules/y/config.worktree",
-        ] {
-            check(path, Named::Control);
-        }
-        check(".git/modules/x", Named::GitDirectory);
-        check(".git/modules/x/modules/y", Named::GitDirectory);
-        check(".git/modules/x/rebase-merge", Named::GitState);
-        for path in [".git/modules/x/HEAD", ".git/modules/a/b/refs/remotes/origin/config"] {
-            check(path, Named::InGitDirectory(Some(Read::Reference)));
-        }
-        check(".git/modules/a/b/index", Named::InGitDirectory(Some(Read::Index)));
-        check(".git/modules/x/modules/y/index", Named::InGitDirectory(Some(Read::Index)));
-        for path in ["x/objects/ab/cd", "x/logs/refs/heads/hooks", "x/info", "a/b"] {
-            check(&format!(".git/modules/{path}"), Named::InGitDirectory(None));
-        }
     }
 
     #[test]

@@ -7,7 +7,6 @@
 //!
 //! LIMIT: a directory that is shown writable by itself is not looked at, even if it is a repository.
 
-use super::modules::MODULES;
 use super::scan::BUFFER_BYTES;
 use super::users::is_nothing;
 use super::{
@@ -130,21 +129,17 @@ impl Search<'_> {
 
     /// Whether a name is read-only already, by itself or with a directory that it is in.
     pub(super) fn is_fixed(&self, path: &str) -> bool {
-        let mut ancestors = Path::new(path).ancestors().filter_map(Path::to_str);
-        ancestors.any(|path| self.pins.get(path) == Some(&Access::ReadOnly))
-            || self.modules.is_closed(path)
-    }
-
-    fn is_directory(&mut self, path: &str) -> Result<bool> {
-        Ok(self.kind(path)?.is_some_and(|(kind, _)| kind == FileType::Directory))
+        Path::new(path)
+            .ancestors()
+            .filter_map(Path::to_str)
+            .any(|path| self.pins.get(path) == Some(&Access::ReadOnly))
     }
 
     /// The protected names of a git directory whose work tree is at `tree`, and of the one that it shares
     /// things with.
     pub(super) fn git_directory(&mut self, git: &str, tree: &str) -> Result<()> {
-        // ORDER: before the links of all of it, because the submodules' git directories are looked at as such.
-        self.names_of_git(git)?;
         self.links(git);
+        self.names_of_git(git)?;
         self.followed(git, tree)?;
         self.common(git, tree)
     }
@@ -166,11 +161,7 @@ impl Search<'_> {
         }
         let names = GIT_DIRECTORY.iter().filter(|(name, _)| under_info || !name.contains('/'));
         for (name, nature) in names {
-            let path = join(git, name);
-            match *name == MODULES && self.is_directory(&path)? {
-                true => self.modules(path, *nature)?,
-                false => self.name(path, *nature)?,
-            }
+            self.name(join(git, name), *nature)?;
         }
         for name in GIT_DIRECTORY_IF_THERE {
             self.if_there(join(git, name))?;
@@ -210,9 +201,8 @@ impl Search<'_> {
         }
         if self.shared.insert(common.clone()) {
             self.way(&common);
-            // ORDER: as above.
-            self.names_of_git(&common)?;
             self.links(&common);
+            self.names_of_git(&common)?;
         }
         self.followed(&common, tree)
     }
@@ -330,26 +320,19 @@ impl Search<'_> {
         most: usize,
         is_wanted: impl Fn(FileType) -> bool,
     ) -> Vec<(String, FileType)> {
-        match self.listing(path, most, is_wanted) {
-            Ok(entries) => return entries,
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = match self.open_as(path, flags) {
+            Ok(directory) => directory,
             Err(Errno::ACCESS) if is_own(self.workspace, path.as_bytes()) => {
                 self.unseen(path.to_owned(), "it may not be listed");
+                return Vec::new();
             }
-            Err(errno) if errno == Errno::ACCESS || is_nothing(errno) => {}
-            Err(errno) => self.unseen(path.to_owned(), &format!("it cannot be listed: {errno}")),
-        }
-        Vec::new()
-    }
-
-    /// The same, for those who say themselves what could not be listed.
-    pub(super) fn listing(
-        &self,
-        path: &str,
-        most: usize,
-        is_wanted: impl Fn(FileType) -> bool,
-    ) -> Result<Vec<(String, FileType)>, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = self.open_as(path, flags)?;
+            Err(errno) if errno == Errno::ACCESS || is_nothing(errno) => return Vec::new(),
+            Err(errno) => {
+                self.unseen(path.to_owned(), &format!("it cannot be listed: {errno}"));
+                return Vec::new();
+            }
+        };
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut listing = RawDir::new(&directory, &mut buffer);
         let mut entries = Vec::new();
@@ -366,7 +349,7 @@ impl Search<'_> {
                 entries.push((name.to_string_lossy().into_owned(), kind));
             }
         }
-        Ok(entries)
+        entries
     }
 
     pub(super) fn open_as(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {

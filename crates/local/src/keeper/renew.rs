@@ -52,7 +52,7 @@ fn renewable(plan: &Plan) -> Option<Renewable<'_>> {
             && *from == overlay.path
         {
             found.shown_at.push(path);
-        } else if let Op::Pin { path, access, open: _ } = op
+        } else if let Op::Pin { path, access } = op
             && is_below(&overlay.path, path)
             && overlay.path != *path
         {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     fn pin(path: &str) -> Op {
-        Op::Pin { path: path.to_owned(), access: Access::ReadWrite, open: Vec::new() }
+        Op::Pin { path: path.to_owned(), access: Access::ReadWrite }
     }
 
     fn shown_at(path: &str) -> Op {

@@ -11,16 +11,15 @@ use cofferdam_core::{GuestPath, Result, is_at_or_below};
 use cofferdam_wire::plan::Access;
 use rustix::fd::OwnedFd;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
 /// What has to be known of a layer and its workspace to judge changes.
 pub(super) struct Known<'l> {
     layer: &'l Layer,
-    /// What repositories protect, of the workspace and of the layer, relative to it, each with the directories
-    /// in it that it does not cover: git directories of submodules that the workspace has.
-    pinned: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
+    /// What repositories protect, of the workspace and of the layer, relative to it.
+    pinned: BTreeSet<Vec<u8>>,
     /// Directories of the layer, and what else it has.
     is_directory: BTreeMap<&'l GuestPath, bool>,
     /// Control files that somebody named, and what they are.
@@ -50,18 +49,15 @@ impl<'l> Known<'l> {
             let found = look(&layer.upper, path).ok().flatten();
             path.ends_with(b".git") && found.is_some_and(|(seen, _)| seen.kind == Kind::Device)
         };
-        // HOSTILE: of the layer's own, nothing lands freely that is no submodule of the workspace.
-        let changed = changed.map(|(path, _)| path).filter(|path| !is_removed(path));
-        let closed = changed.chain(unnamed).map(|path| (path, Vec::new()));
+        let changed = changed.filter(|path| !is_removed(path));
         let directory = |pair: &'l Pair| {
             let top = pair.upper.as_ref();
             (&pair.path, top.is_some_and(|top| top.seen.kind == Kind::Directory))
         };
         let mut known = Self {
             layer,
-            // What is in a repository whose path is no text is not known further. The workspace's word is the
-            // last one.
-            pinned: closed.chain(pinned).collect(),
+            // What is in a repository whose path is no text is not known further.
+            pinned: pinned.chain(changed).chain(unnamed).collect(),
             is_directory: pairs.iter().map(directory).collect(),
             named: Vec::new(),
             bare: RefCell::default(),
@@ -79,7 +75,7 @@ impl<'l> Known<'l> {
     }
 
     fn is_control(&self, path: &GuestPath) -> bool {
-        if self.is_pinned(path) || self.leads_away(path) {
+        if self.is_pinned(path.as_bytes()) || self.leads_away(path) {
             return true;
         }
         match named(path) {
@@ -136,28 +132,18 @@ impl<'l> Known<'l> {
     fn leads_away(&self, path: &GuestPath) -> bool {
         let below = [path.as_bytes(), b"/"].concat();
         let first = self.pinned.range(below.clone()..).next();
-        first.is_some_and(|(first, _)| first.starts_with(&below))
+        first.is_some_and(|first| first.starts_with(&below))
             && !self.is_directory(path)
             && self.is_link(path)
     }
 
     /// Whether a repository protects it, or what it is in.
-    fn is_pinned(&self, path: &GuestPath) -> bool {
-        let bytes = path.as_bytes();
-        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        let above = ends.filter_map(|(at, _)| bytes.get(..at));
+    fn is_pinned(&self, path: &[u8]) -> bool {
+        let mut ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         // The empty path is all of the workspace.
-        let mut around = above.chain([bytes, &b""[..]]).filter_map(|path| self.pinned.get(path));
-        around.any(|open| !open.iter().any(|open| self.is_open(path, open)))
-    }
-
-    /// Whether a path is in a directory that is not covered, or is that itself and stays a directory.
-    fn is_open(&self, path: &GuestPath, open: &[u8]) -> bool {
-        let rest = path.as_bytes().strip_prefix(open);
-        rest.is_some_and(|rest| match rest {
-            [] => self.is_directory(path),
-            [first, ..] => *first == b'/',
-        })
+        self.pinned.contains(path)
+            || self.pinned.contains(&b""[..])
+            || ends.any(|(at, _)| path.get(..at).is_some_and(|path| self.pinned.contains(path)))
     }
 
     /// Whether the sandbox has a directory there.
@@ -200,12 +186,10 @@ impl<'l> Known<'l> {
     }
 }
 
-/// What these control files are, and what they lead to, each with what it does not cover.
-fn pinned_paths(found: ControlFiles) -> impl Iterator<Item = (Vec<u8>, Vec<Vec<u8>>)> {
+/// What these control files are, and what they lead to.
+fn pinned_paths(found: ControlFiles) -> impl Iterator<Item = Vec<u8>> {
     let fixed = found.pins.into_iter().filter(|pin| pin.access == Access::ReadOnly);
-    let bytes = |paths: Vec<String>| paths.into_iter().map(String::into_bytes).collect();
-    let fixed = fixed.map(move |pin| (pin.path.into_bytes(), bytes(pin.open)));
-    fixed.chain(found.pointed.into_iter().map(|path| (path.into_bytes(), Vec::new())))
+    fixed.map(|pin| pin.path).chain(found.pointed).map(String::into_bytes)
 }
 
 /// Whether something stands there.

@@ -324,7 +324,7 @@ fn processes(steps: &mut Steps) {
         steps.add(mask, format!("shows {what}, which stays outside"));
     }
     steps.add(
-        pin("/proc/sys", Access::ReadOnly),
+        Op::Pin { path: "/proc/sys".to_owned(), access: Access::ReadOnly },
         "settings of the kernel can be read and not written",
     );
 }
@@ -336,7 +336,8 @@ fn private(root: Root, (path, mode): (&str, u32), why: &str, steps: &mut Steps) 
         return steps.add(Op::Private { path: path.to_owned(), mode }, why);
     }
     steps.add(Op::Directory { path: path.to_owned(), mode }, why);
-    steps.add(pin(path, Access::ReadWrite), "stays writable when the tree around it is sealed");
+    let pin = Op::Pin { path: path.to_owned(), access: Access::ReadWrite };
+    steps.add(pin, "stays writable when the tree around it is sealed");
 }
 
 /// The workspace and the home directory, as far as they are not the host's.
@@ -397,7 +398,8 @@ fn trusted(context: &Context<'_>, steps: &mut Steps) {
         let (path, content) = (path.clone(), content.clone());
         steps.add(Op::Bytes { path, content, mode: 0o444 }, why);
     }
-    steps.add(pin(TRUSTED, Access::ReadOnly), "nobody inside changes whom programs trust");
+    let pin = Op::Pin { path: TRUSTED.to_owned(), access: Access::ReadOnly };
+    steps.add(pin, "nobody inside changes whom programs trust");
     for cover in &trusted.covers {
         let is_there = context.view.image.is_some() || context.view.holds(&cover.path);
         if is_there {
@@ -410,30 +412,21 @@ fn trusted(context: &Context<'_>, steps: &mut Steps) {
 /// The steps that pin names, parents first.
 pub(super) fn pins(context: &Context<'_>) -> Vec<Step> {
     // INVARIANT: a map of paths lists every parent before what is below it.
-    let held = held(context.view).into_iter();
-    let mut pins: BTreeMap<_, _> =
-        held.map(|(path, (access, why))| (path, (access, Vec::new(), why))).collect();
+    let mut pins = held(context.view);
     if let WorkspaceView::Directory(workspace) = &context.view.workspace {
-        let place = |path: &String| format!("{}/{path}", workspace.path);
         for pin in context.pins() {
             let why = match pin.access {
                 Access::ReadOnly => "what stands here decides what runs outside of the sandbox",
                 Access::ReadWrite => "leads to a protected name, so it cannot be moved away",
             };
-            let open = pin.open.iter().map(place).collect();
-            pins.insert(place(&pin.path), (pin.access, open, why));
+            pins.insert(format!("{}/{}", workspace.path, pin.path), (pin.access, why));
         }
     }
     let mut steps = Steps::default();
-    for (path, (access, open, why)) in pins {
-        steps.add(Op::Pin { path, access, open }, why);
+    for (path, (access, why)) in pins {
+        steps.add(Op::Pin { path, access }, why);
     }
     steps.0
-}
-
-/// A pin of all that is in a directory.
-fn pin(path: &str, access: Access) -> Op {
-    Op::Pin { path: path.to_owned(), access, open: Vec::new() }
 }
 
 fn covers(context: &Context<'_>, steps: &mut Steps) {

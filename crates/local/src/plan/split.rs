@@ -69,7 +69,7 @@ impl<'a> Places<'a> {
             .filter_map(|pair| match pair {
                 [Step { op: Op::Directory { path, .. }, .. }, Step { op: pin, .. }] => {
                     let is_own = matches!(pin,
-                        Op::Pin { path: pinned, access: Access::ReadWrite, .. } if pinned == path);
+                        Op::Pin { path: pinned, access: Access::ReadWrite } if pinned == path);
                     is_own.then_some(path.as_str())
                 }
                 _ => None,

@@ -112,7 +112,7 @@ fn ids() -> IdChoice {
 }
 
 fn pins() -> Vec<PinnedName> {
-    let pin = |path: &str, access| PinnedName { path: path.to_owned(), access, open: Vec::new() };
+    let pin = |path: &str, access| PinnedName { path: path.to_owned(), access };
     vec![pin(".git", Access::ReadWrite), pin(".git/hooks", Access::ReadOnly)]
 }
 
@@ -259,7 +259,7 @@ fn the_filter_is_last_and_the_workspace_is_doubled_after_its_protection() {
     let workspace = position(&planned, |op| matches!(op, Op::Bind(bind) if bind.path == PROJECT));
     let pin = position(
         &planned,
-        |op| matches!(op, Op::Pin { path, access: Access::ReadOnly, .. } if path.ends_with(".git/hooks")),
+        |op| matches!(op, Op::Pin { path, access: Access::ReadOnly } if path.ends_with(".git/hooks")),
     );
     let hidden = position(&planned, |op| matches!(op, Op::Mask { path } if path.ends_with(".env")));
     let doubled = position(&planned, |op| matches!(op, Op::Rebind { .. }));
@@ -297,7 +297,7 @@ fn the_way_to_what_is_listed_or_hidden_cannot_be_moved_away() {
         .steps
         .iter()
         .filter_map(|step| {
-            let Op::Pin { path, access: Access::ReadWrite, .. } = &step.op else { return None };
+            let Op::Pin { path, access: Access::ReadWrite } = &step.op else { return None };
             path.strip_prefix(PROJECT)
         })
         .collect();

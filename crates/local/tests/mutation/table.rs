@@ -322,7 +322,7 @@ fn control_files(plan: &mut Plan) {
 
 fn ways(plan: &mut Plan) {
     let is_way = |path: &str, access| path.contains("/workspace/") && access == Access::ReadWrite;
-    without(plan, |op| matches!(op, Op::Pin { path, access, .. } if is_way(path, *access)));
+    without(plan, |op| matches!(op, Op::Pin { path, access } if is_way(path, *access)));
 }
 
 fn temporary_files(plan: &mut Plan) {

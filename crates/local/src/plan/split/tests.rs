@@ -81,8 +81,7 @@ fn every_step_is_done_once_and_in_its_order() {
     let split = split(&planned, Ahead::Nothing).unwrap();
     let own = own(&split);
     for op in &whole {
-        let (Op::Directory { path, .. } | Op::Pin { path, access: Access::ReadWrite, .. }) = op
-        else {
+        let (Op::Directory { path, .. } | Op::Pin { path, access: Access::ReadWrite }) = op else {
             panic!("{op:?} is done by nobody");
         };
         let is_private =
