@@ -17,7 +17,7 @@ use cofferdam_guestd::line::{Line, understand};
 use cofferdam_guestd::prove;
 use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{HostOpens, Proof, Prove, Targets};
-use cofferdam_wire::plan::{Op, Plan};
+use cofferdam_wire::plan::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -327,21 +327,11 @@ fn complete(made: &Targets, spec: &Spec, assembly: &Assembly) -> Targets {
         image: spec.image.is_some(),
         redirected: way_out.is_some_and(WayOut::redirects),
         gate_ports: way_out.map(WayOut::ports).unwrap_or_default(),
-        kept_capabilities: kept_capabilities(&assembly.planned.plan),
+        kept_capabilities: assembly.planned.plan.kept_capabilities().unwrap_or(0),
         protected: assembly.protected_names(),
         pids: counts.then(|| u64::from(spec.limits.pids.value())),
         memory_bytes: counts.then(|| spec.limits.memory_bytes.value()),
         disk_bytes: Some(spec.limits.disk_bytes.value()),
         ..made.clone()
     }
-}
-
-/// What the plan lets commands keep; one that keeps more than was planned has more than this.
-fn kept_capabilities(plan: &Plan) -> Vec<u8> {
-    for step in &plan.steps {
-        if let Op::Capabilities { keep } = &step.op {
-            return keep.clone();
-        }
-    }
-    Vec::new()
 }

@@ -3,7 +3,6 @@
 use crate::kernel_text::kernel_text;
 use crate::plan::{Planned, Tier};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_wire::plan::Op;
 
 /// Confirms from outside that process 1 has given up what the plan says. What it says itself counts
 /// for nothing here.
@@ -17,15 +16,12 @@ pub fn verify(pid: i32, planned: &Planned) -> Result<()> {
 
 fn check(status: &str, planned: &Planned) -> Result<()> {
     let mut expected = vec![("NoNewPrivs", "1".to_owned()), ("Seccomp", "2".to_owned())];
-    for step in &planned.plan.steps {
-        if let Op::Capabilities { keep } = &step.op {
-            let set = keep.iter().fold(0_u64, |set, number| set | 1 << (number & 63));
-            let set = format!("{set:016x}");
-            expected.extend(["CapPrm", "CapEff"].map(|name| (name, set.clone())));
-            // An ordinary user of the host cannot lower the bound; no_new_privs makes it worthless.
-            if planned.tier == Tier::Namespaces {
-                expected.push(("CapBnd", set));
-            }
+    if let Some(set) = planned.plan.kept_capabilities() {
+        let set = format!("{set:016x}");
+        expected.extend(["CapPrm", "CapEff"].map(|name| (name, set.clone())));
+        // An ordinary user of the host cannot lower the bound; no_new_privs makes it worthless.
+        if planned.tier == Tier::Namespaces {
+            expected.push(("CapBnd", set));
         }
     }
     for (name, value) in expected {

@@ -6,8 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
+
+/// How long a program inside, or who is connected to it, may not take what is sent.
+pub(crate) const UNTAKEN: Duration = Duration::from_secs(300);
 
 /// What is to be known of a connection beside it.
 #[derive(Debug, Default)]
@@ -44,18 +48,31 @@ impl Flow {
     }
 }
 
-/// A connection that breaks off when its other side has not taken anything of an answer for [`MAX_STALL`]: what waits
+/// A connection that breaks off when its other side has not taken anything for a while of what is written: what waits
 /// for it is in memory. One that speaks something else than HTTP by now has rules of its own.
 pub(crate) struct Stalling<S> {
     stream: S,
     until: Option<Pin<Box<Sleep>>>,
+    patience: Duration,
+    /// What is said of one that breaks off.
+    broken: &'static str,
     flow: Arc<Flow>,
 }
 
 impl<S> Stalling<S> {
-    /// A connection that tells there how it goes on.
+    /// A connection of a caller, who has [`MAX_STALL`] for an answer. It tells there how it goes on.
     pub(crate) fn new(stream: S, flow: Arc<Flow>) -> Self {
-        Self { stream, until: None, flow }
+        let broken = "nobody reads the answer";
+        Self { stream, until: None, patience: MAX_STALL, broken, flow }
+    }
+
+    /// A connection to a program inside, which has [`UNTAKEN`].
+    ///
+    /// HOSTILE: where nothing is taken, nobody looks at the caller's side either, so that a caller who has gone
+    /// is not noticed, and the connection would count for ever.
+    pub(crate) fn inward(stream: S) -> Self {
+        let broken = "the program inside takes nothing of what is sent";
+        Self { stream, until: None, patience: UNTAKEN, broken, flow: Arc::default() }
     }
 
     /// What a write came to, or the end of the patience with it.
@@ -69,9 +86,10 @@ impl<S> Stalling<S> {
             self.until = None;
             return written;
         }
-        let until = self.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(MAX_STALL)));
+        let patience = self.patience;
+        let until = self.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(until.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads the answer")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, self.broken)))
     }
 }
 
@@ -114,7 +132,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let ended = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.patient(context, ended)
     }
 }
 
@@ -146,5 +165,23 @@ mod tests {
         flow.tell_upgraded(true);
         let waits = timeout(3 * MAX_STALL, stream.write_all(&[1; 30])).await;
         assert!(waits.is_err(), "it speaks something else");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_takes_nothing_is_waited_for_no_longer() {
+        let (outside, mut inside) = tokio::io::duplex(10);
+        let mut stream = Stalling::inward(outside);
+        let begin = Instant::now();
+        // As long as something is taken now and then, it goes on.
+        let (written, ()) = tokio::join!(stream.write_all(&[1; 30]), async {
+            for _ in 0..3 {
+                sleep(UNTAKEN * 2 / 3).await;
+                inside.read_exact(&mut [0; 10]).await.unwrap();
+            }
+        });
+        written.unwrap();
+        assert!(begin.elapsed() > UNTAKEN);
+        let stalled = stream.write_all(&[1; 30]).await.unwrap_err();
+        assert_eq!(stalled.kind(), io::ErrorKind::TimedOut);
     }
 }

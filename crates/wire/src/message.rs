@@ -348,9 +348,9 @@ pub struct Targets {
     /// Whether the root is an image: its own, and to be written, whatever names it has.
     #[serde(default, skip_serializing_if = "is_not")]
     pub image: bool,
-    /// The capabilities that commands keep in their own user namespace, by the kernel's numbers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub kept_capabilities: Vec<u8>,
+    /// The capabilities that commands keep in their own user namespace, a bit each by the kernel's numbers.
+    #[serde(default, skip_serializing_if = "is_none_kept")]
+    pub kept_capabilities: u64,
     /// Protected names below the workspace, relative to it.
     pub protected: Vec<String>,
     /// A process id on the host, which must not be visible.
@@ -396,6 +396,11 @@ pub struct Targets {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_not(value: &bool) -> bool {
     !*value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none_kept(set: &u64) -> bool {
+    *set == 0
 }
 
 /// What the battery found.

@@ -19,6 +19,17 @@ pub struct Plan {
     pub steps: Vec<Step>,
 }
 
+impl Plan {
+    /// The capabilities that commands keep in their own user namespace, a bit each by the kernel's numbers;
+    /// `None` where the plan takes none away.
+    pub fn kept_capabilities(&self) -> Option<u64> {
+        self.steps.iter().find_map(|step| {
+            let Op::Capabilities { keep } = &step.op else { return None };
+            Some(keep.iter().fold(0, |set, number| set | 1 << (number & 63)))
+        })
+    }
+}
+
 /// A kind of namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Namespace {

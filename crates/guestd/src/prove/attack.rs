@@ -34,7 +34,7 @@ pub(super) type Applies = fn(&Scene<'_>) -> bool;
 
 /// Whether commands keep no capability, as they do unless they are root of their own user namespace.
 pub(super) fn is_ordinary(scene: &Scene<'_>) -> bool {
-    scene.request.targets.kept_capabilities.is_empty()
+    scene.request.targets.kept_capabilities == 0
 }
 
 /// Where an attack may run.

@@ -247,8 +247,7 @@ fn status_is_read(_: &Scene<'_>) -> Outcome {
 
 /// Whether a set holds what commands do not keep.
 fn capabilities(scene: &Scene<'_>) -> Outcome {
-    let kept = &scene.request.targets.kept_capabilities;
-    let kept = kept.iter().fold(0, |all, number| all | 1_u64 << (number % 64));
+    let kept = scene.request.targets.kept_capabilities;
     any(["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"].map(|set| {
         match status(set).and_then(|bits| u64::from_str_radix(&bits, 16).ok()) {
             Some(0) => Outcome::met(libc::EPERM, format!("{set} is empty")),

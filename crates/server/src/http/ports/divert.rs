@@ -1,10 +1,10 @@
 //! Requests for the address of a port, which are passed on to whoever listens there.
 
-use super::pressed::Pressed;
 use super::table::{Opened, WORD_LENGTH};
 use crate::Server;
 use crate::http::error::Problem;
 use crate::http::guard::{Counted, Reason, tell_known};
+use crate::stalling::Stalling;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::uri::{Authority, PathAndQuery, Uri};
@@ -99,7 +99,7 @@ async fn pass_on(
         unreached(Error::new(ErrorKind::Unavailable, what).source(error))
     };
     let (mut sender, connection) =
-        http1::handshake(TokioIo::new(Pressed::new(stream))).await.map_err(broken)?;
+        http1::handshake(TokioIo::new(Stalling::inward(stream))).await.map_err(broken)?;
     // It ends with its two ends, or with whoever holds this.
     let inside = Inside(tokio::spawn(connection.with_upgrades()));
     let asked = wants_upgrade(request.headers()).then(|| hyper::upgrade::on(&mut request));

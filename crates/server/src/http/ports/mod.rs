@@ -1,7 +1,6 @@
 //! Servers inside sandboxes: at an address of their own, and as a WebSocket of bytes.
 
 mod divert;
-mod pressed;
 mod rest;
 mod table;
 mod tunnel;

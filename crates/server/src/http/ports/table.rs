@@ -31,8 +31,12 @@ pub(crate) struct Opened {
 impl Opened {
     /// The beginning of the key by which it was opened; `None` is the local user.
     pub(super) fn key(&self) -> Option<&str> {
-        self.caller.key.as_ref().map(|key| key.prefix.as_str())
+        key_of(&self.caller)
     }
+}
+
+fn key_of(caller: &Caller) -> Option<&str> {
+    caller.key.as_ref().map(|key| key.prefix.as_str())
 }
 
 impl Ports {
@@ -57,10 +61,9 @@ impl Ports {
 
     /// The sessions of the caller's addresses, where it can have no more; nothing where there is room.
     pub(super) fn in_the_way(&self, caller: &Caller) -> Vec<Session> {
-        let key = caller.key.as_ref().map(|key| key.prefix.as_str());
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let own: Vec<&Session> =
-            all.values().filter(|known| known.key() == key).map(|known| &known.session).collect();
+        let own = all.values().filter(|known| known.key() == key_of(caller));
+        let own: Vec<&Session> = own.map(|known| &known.session).collect();
         if own.len() < MAX_PORTS {
             return Vec::new();
         }

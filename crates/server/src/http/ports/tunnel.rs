@@ -1,6 +1,5 @@
 //! A connection to a port as a WebSocket of bytes, for programs.
 
-use super::pressed::Pressed;
 use crate::Server;
 use crate::http::closing::{self, ALL_SAID};
 use crate::http::door::{Door, Runs};
@@ -9,13 +8,13 @@ use crate::http::extract::Path;
 use crate::http::guard::Counted;
 use crate::http::objects;
 use crate::http::shells::needs_upgrade;
+use crate::stalling::{Stalling, UNTAKEN};
 use axum::body::Bytes;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use cofferdam_core::PortStream;
 use futures_util::{SinkExt, StreamExt};
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use utoipa_axum::router::OpenApiRouter;
@@ -25,8 +24,6 @@ use utoipa_axum::routes;
 pub(super) const MAX_TUNNEL_MESSAGE_BYTES: usize = 256 << 10;
 /// How much is read at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// How long a caller, or a program inside, may not take what is sent.
-pub(super) const UNTAKEN: Duration = Duration::from_secs(300);
 
 pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(connect))
@@ -58,7 +55,7 @@ async fn connect(
 
 pub(super) async fn carry(socket: WebSocket, stream: PortStream, counted: Counted) {
     let (mut out, mut heard) = socket.split();
-    let (mut read, mut write) = tokio::io::split(Pressed::new(stream));
+    let (mut read, mut write) = tokio::io::split(Stalling::inward(stream));
     let to_caller = async {
         let mut buffer = vec![0; PIECE_BYTES];
         loop {
