@@ -4,7 +4,7 @@ use crate::exit;
 use crate::render::{self, plain};
 use crate::verb::{Glance, VerbName};
 use cofferdam_core::{Error, ErrorKind, ErrorReport};
-use cofferdam_local::launch::MORE_FILES;
+use cofferdam_local::launch::{FEWER_ON_THEIR_WAY, MORE_FILES};
 use rustix::io::Errno;
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -25,7 +25,7 @@ pub(crate) fn print(glance: Glance, error: Error) -> u8 {
 const ROOM: &str =
     "Free some space on that disk, or set COFFERDAM_HOME to a directory on another one.";
 
-/// Whatever could not be opened: where this process may open no more, nothing else helps. Whatever could not be
+/// Whatever could not be opened or sent: where this process may open no more, nothing else helps. Whatever could not be
 /// written on a full disk wants room, unless the error knows better.
 fn advised(error: Error) -> Error {
     let causes = std::iter::successors(StdError::source(&error), |cause| StdError::source(*cause));
@@ -38,6 +38,8 @@ fn advised(error: Error) -> Error {
     let (opens_no_more, is_full) = (is(Errno::MFILE), is(Errno::NOSPC) || is(Errno::DQUOT));
     if opens_no_more {
         error.hint(MORE_FILES)
+    } else if is(Errno::TOOMANYREFS) {
+        error.hint(FEWER_ON_THEIR_WAY)
     } else if is_full && error.hint.is_none() {
         error.hint(ROOM)
     } else {
@@ -124,13 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_open_files_is_named_however_deep_it_is_the_cause() {
+    fn a_limit_of_open_files_is_named_however_deep_it_is_the_cause() {
         let hint = |errno: Errno| {
             let cause = Error::new(ErrorKind::Io, "open it").source(std::io::Error::from(errno));
             advised(Error::new(ErrorKind::Config, "read it").source(cause).hint("Do.")).hint
         };
         assert_eq!(hint(Errno::ACCESS).as_deref(), Some("Do."));
         assert!(hint(Errno::MFILE).unwrap().contains("ulimit -n"));
+        assert_eq!(hint(Errno::TOOMANYREFS).as_deref(), Some(FEWER_ON_THEIR_WAY));
     }
 
     #[test]

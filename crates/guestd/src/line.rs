@@ -195,6 +195,25 @@ impl Line {
         }
     }
 
+    /// Sends descriptors to the other side, and waits until they went. Where the kernel takes none, nothing of
+    /// it waits any more, and the line is of use to say so.
+    pub(crate) fn hand(&mut self, descriptors: Vec<OwnedFd>) -> Result<(), Errno> {
+        self.drain();
+        self.frame(0, Kind::Data, b"", descriptors);
+        while !self.waiting.is_empty() {
+            match push(&self.socket, &mut self.waiting, SendFlags::empty()) {
+                Ok(()) => self.forget_sent(),
+                Err(Errno::INTR) => {}
+                Err(errno) => {
+                    self.waiting.clear();
+                    self.waiting_bytes = 0;
+                    return Err(errno);
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn forget_sent(&mut self) {
         while let Some(sent) = self.waiting.pop_front_if(|first| first.sent == first.bytes.len()) {
             self.waiting_bytes -= sent.bytes.len();

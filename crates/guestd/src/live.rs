@@ -2,13 +2,12 @@
 
 use crate::apply::identity::Network;
 use crate::apply::{
-    Done, Footing, Handover, Heard, Opening, apply, apply_as_told, confine, identity,
+    Done, During, Footing, Handover, Heard, Opening, apply, apply_as_told, confine, identity,
 };
 use crate::descriptors::close_all_but;
 use crate::line::Line;
-use crate::serve::Serve;
+use crate::serve::{ForCommands, Serve};
 use crate::{sys, told};
-use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{GENERATION, Greeting, Hello, SetupFailure};
 use cofferdam_wire::plan::{Namespace, Op, Plan};
 use rustix::fd::OwnedFd;
@@ -125,22 +124,16 @@ fn set_up_and_serve(errand: Errand<'_>, blank: Blank, mask: Mode) -> ! {
     // The host sees the end of the line too; this end is for the time before it is served.
     drop(parent);
     let mut line = Line::new(line);
-    match set_up {
-        Ok(Done { confirmed, mut listeners, rules }) => {
-            // ORDER: last, so that the host knows which it is.
-            let shared = rules.as_ref().map(OwnedFd::try_clone).transpose();
-            let Ok(shared) = shared else { sys::exit_now(1) };
-            listeners.extend(shared);
-            if !listeners.is_empty() {
-                line.frame(0, Kind::Data, b"", listeners);
-            }
+    match set_up.and_then(|done| share(&mut line, done).map_err(Some)) {
+        Ok(Done { confirmed, listeners: _, rules, open_files }) => {
             rustix::process::umask(mask);
             let hello = Hello {
                 generation: GENERATION,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 confirmed,
             };
-            Serve::start(line, null, (scope, rules), &Greeting::Hello(hello))
+            let commands = ForCommands { scope, rules, open_files };
+            Serve::start(line, null, commands, &Greeting::Hello(hello))
         }
         Err(None) => sys::exit_now(1),
         Err(Some(failure)) => {
@@ -156,6 +149,24 @@ fn carry_out(errand: Errand<'_>, network: Option<Network>) -> Result<Done, Setup
         Errand::Whole(plan, handover) => apply(&plan, Footing::Host, handover, network),
         Errand::Begun(opening, socket) => apply_as_told(opening, Heard::new(socket), network),
     }
+}
+
+/// Gives the host the sockets of the gate, and the rules that it may tell of more later.
+fn share(line: &mut Line, mut done: Done) -> Result<Done, SetupFailure> {
+    // ORDER: the rules last, so that the host knows which they are.
+    let rules = done.rules.as_ref().map(|rules| rustix::io::fcntl_dupfd_cloexec(rules, 3));
+    let rules = rules.transpose().during(|| "fcntl(rules, F_DUPFD)".to_owned());
+    done.listeners.extend(rules.map_err(|failed| failed.in_step("hand_over"))?);
+    hand_over(line, std::mem::take(&mut done.listeners)).map(|()| done)
+}
+
+/// Gives the host what it holds for us.
+pub(crate) fn hand_over(line: &mut Line, what: Vec<OwnedFd>) -> Result<(), SetupFailure> {
+    if what.is_empty() {
+        return Ok(());
+    }
+    let handed = line.hand(what).during(|| "sendmsg(descriptors for the host)".to_owned());
+    handed.map_err(|failed| failed.in_step("hand_over"))
 }
 
 /// Waits until the host has mapped our ids. End of file means that the host is gone.

@@ -35,6 +35,8 @@ pub(crate) struct Prepared {
     cwd: CString,
     /// Descriptors that it has beside the three streams, and their numbers.
     given: Vec<(OwnedFd, u32)>,
+    /// How many descriptors it may have.
+    open_files: Option<u64>,
 }
 
 impl Prepared {
@@ -71,12 +73,18 @@ impl Prepared {
             env,
             cwd,
             given: Vec::new(),
+            open_files: None,
         })
     }
 
     /// The same with more descriptors, under these numbers.
     pub(crate) fn with(self, given: Vec<(OwnedFd, u32)>) -> Self {
         Self { given, ..self }
+    }
+
+    /// The same with so many descriptors at most.
+    pub(crate) fn within(self, open_files: Option<u64>) -> Self {
+        Self { open_files, ..self }
     }
 
     /// The descriptors that it has beside the three streams.
@@ -108,6 +116,7 @@ impl Prepared {
             terminal: terminal.map(sys::number),
             gathers_orphans: tie.gathers_orphans,
             scope: tie.scope.map(sys::number),
+            open_files: self.open_files.map(|most| [most; 2]),
             #[cfg(test)]
             stops: false,
         };
@@ -277,6 +286,7 @@ mod tests {
             terminal: None,
             gathers_orphans: true,
             scope: None,
+            open_files: None,
             stops,
         };
         (plan, null)

@@ -7,20 +7,24 @@ use rustix::fd::OwnedFd;
 use rustix::io::Result;
 
 /// Starts the battery. Its answer, as JSON, comes through the pipe until that ends.
-pub(crate) fn start(request: &Prove) -> Result<(i32, OwnedFd)> {
+pub(crate) fn start(request: &Prove, open_files: Option<u64>) -> Result<(i32, OwnedFd)> {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     match sys::fork()? {
         0 => {
-            attack(request, &writer);
+            attack(request, &writer, open_files);
             sys::exit_now(0)
         }
         pid => Ok((pid, reader)),
     }
 }
 
-fn attack(request: &Prove, answer: &OwnedFd) {
-    // A command has three streams and nothing else open, no blocked signal, and is dumpable.
+fn attack(request: &Prove, answer: &OwnedFd, open_files: Option<u64>) {
+    // A command has three streams and nothing else open, its own limit of that, no blocked signal, and is
+    // dumpable.
     close_all_but([answer]);
+    if let Some(most) = open_files {
+        let _ = sys::setrlimit(sys::OPEN_FILES, most);
+    }
     sys::unblock_signals();
     let _ = sys::prctl(libc::PR_SET_DUMPABLE, 1);
     let proof = prove::run(request);

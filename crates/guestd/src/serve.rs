@@ -39,6 +39,17 @@ const OF_CHILDREN: u64 = 1;
 const OF_RELAY: u64 = 1 << 32;
 const OF_MONITOR: u64 = 2 << 32;
 
+/// What holds for commands and not for process 1.
+#[derive(Debug, Default)]
+pub(crate) struct ForCommands {
+    /// Rules, where no process namespace keeps them from signalling us.
+    pub(crate) scope: Option<OwnedFd>,
+    /// Rules of what they may reach, where those are told of more later.
+    pub(crate) rules: Option<OwnedFd>,
+    /// How many descriptors each may have.
+    pub(crate) open_files: Option<u64>,
+}
+
 /// Process 1 at work.
 pub(crate) struct Serve {
     line: Line,
@@ -46,6 +57,8 @@ pub(crate) struct Serve {
     null: OwnedFd,
     /// Rules for commands, where no process namespace keeps them from signalling us.
     scope: Option<OwnedFd>,
+    /// How many descriptors a command may have.
+    open_files: Option<u64>,
     epoll: OwnedFd,
     signals: OwnedFd,
     children: Children,
@@ -74,10 +87,11 @@ impl Serve {
     pub(crate) fn start(
         line: Line,
         null: OwnedFd,
-        (scope, rules): (Option<OwnedFd>, Option<OwnedFd>),
+        commands: ForCommands,
         greeting: &Greeting,
     ) -> ! {
-        if let Ok(mut serve) = Self::new(line, null, scope) {
+        let ForCommands { scope, rules, open_files } = commands;
+        if let Ok(mut serve) = Self::new(line, null, scope, open_files) {
             match rules {
                 None => {
                     serve.line.message(0, greeting, Vec::new());
@@ -95,7 +109,12 @@ impl Serve {
         while !self.renews && self.turn().is_ok() {}
     }
 
-    fn new(line: Line, null: OwnedFd, scope: Option<OwnedFd>) -> Result<Self, Errno> {
+    fn new(
+        line: Line,
+        null: OwnedFd,
+        scope: Option<OwnedFd>,
+        open_files: Option<u64>,
+    ) -> Result<Self, Errno> {
         let signals = sys::child_signals()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let input = epoll::EventFlags::IN;
@@ -106,6 +125,7 @@ impl Serve {
             line_wants_out: false,
             null,
             scope,
+            open_files,
             epoll,
             signals,
             children: Children::open(),
@@ -295,7 +315,7 @@ impl Serve {
     }
 
     fn prove(&mut self, channel: u32, request: &Prove) {
-        match proof::start(request) {
+        match proof::start(request, self.open_files) {
             Ok((pid, answer)) => {
                 self.own.insert(pid);
                 if let Ok(relay) = Relay::proof(answer, channel) {

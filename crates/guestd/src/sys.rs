@@ -259,6 +259,9 @@ pub(crate) fn capset(effective: u64, permitted: u64, inheritable: u64) -> Result
     check(answer).map(drop)
 }
 
+/// The limit of open files, as a number that the calls below take.
+pub(crate) const OPEN_FILES: c_int = libc::RLIMIT_NOFILE.cast_signed();
+
 /// The hard limit of a resource.
 pub(crate) fn hard_limit(resource: c_int) -> Result<u64> {
     let mut both = [0_u64; 2];

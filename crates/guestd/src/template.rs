@@ -6,13 +6,12 @@
 //! goes to the copy alone.
 
 use crate::apply::identity::Network;
-use crate::apply::{CallFailed, During, Footing, Handover, apply, identity, prepare};
+use crate::apply::{CallFailed, Done, During, Footing, Handover, apply, identity, prepare};
 use crate::descriptors::close_all_but;
 use crate::line::{Line, understand};
-use crate::live::{settle, wipe_strings};
-use crate::serve::Serve;
+use crate::live::{hand_over, settle, wipe_strings};
+use crate::serve::{ForCommands, Serve};
 use crate::sys;
-use cofferdam_wire::frame::Kind;
 use cofferdam_wire::message::{GENERATION, Greeting, Hello, SetupFailure};
 use cofferdam_wire::plan::{IdRange, Namespace, Op, Plan};
 use cofferdam_wire::template::{Ahead, Rest, RestStep, Shared};
@@ -225,19 +224,19 @@ impl Template {
                 // Plans with a way out are carried out from nothing: here the network may belong to
                 // the user namespace above.
                 let done = apply(&plan, Footing::Prepared, handover, network).map_err(Some)?;
-                Ok((places, done.confirmed))
+                // The host keeps these: nobody may look at this process any more.
+                hand_over(&mut line, places).map(|()| done).map_err(Some)
             },
         );
         match set_up {
-            Ok((places, confirmed)) => {
+            Ok(Done { confirmed, open_files, .. }) => {
                 rustix::process::umask(self.mask);
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 let hello = Hello { generation: GENERATION, version, confirmed };
-                // The host keeps these: nobody may look at this process any more.
-                line.frame(0, Kind::Data, b"", places);
                 let null = self.outside.null;
                 drop((self.itself, self.outside.proc, self.shared));
-                Serve::start(line, null, (None, None), &Greeting::Hello(hello))
+                let commands = ForCommands { open_files, ..ForCommands::default() };
+                Serve::start(line, null, commands, &Greeting::Hello(hello))
             }
             Err(None) => sys::exit_now(1),
             Err(Some(failure)) => {

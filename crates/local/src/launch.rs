@@ -492,6 +492,10 @@ pub(crate) const MORE_PROCESSES: &str = "Raise the limit of processes of your us
 /// What helps where this process may open no more files.
 pub const MORE_FILES: &str = "Raise the limit of open files (`ulimit -n`).";
 
+/// What helps where the kernel takes no descriptors beside a message. It counts those of all processes of a user.
+pub const FEWER_ON_THEIR_WAY: &str = "Programs of your user sent more open files than you may have and do not receive them: end the sandbox \
+     or the program that does (`cofferdam ls`), or raise the limit (`ulimit -n`).";
+
 pub(crate) fn not_cloned(errno: Errno) -> Error {
     let what = match errno {
         Errno::PERM | Errno::ACCESS => "this host does not let us make namespaces",
@@ -524,6 +528,7 @@ pub(crate) fn remedy(failure: &SetupFailure) -> Option<&'static str> {
     let of_limit = match failure.errno {
         libc::EAGAIN if failure.call.starts_with("clone(") => Some(MORE_PROCESSES),
         libc::EMFILE => Some(MORE_FILES),
+        libc::ETOOMANYREFS => Some(FEWER_ON_THEIR_WAY),
         _ => None,
     };
     of_limit.or_else(|| cow::remedy(failure)).or(is_closed.then_some(
@@ -563,5 +568,7 @@ mod tests {
         assert_eq!(remedy(&failure("clone(CLONE_VM)", libc::EPERM)), None);
         assert_eq!(remedy(&failure("mount(/)", libc::EAGAIN)), None);
         assert!(remedy(&failure("open(/)", libc::EMFILE)).unwrap().contains("ulimit -n"));
+        let met = remedy(&failure("sendmsg(descriptors for the host)", libc::ETOOMANYREFS));
+        assert_eq!(met, Some(FEWER_ON_THEIR_WAY));
     }
 }

@@ -222,7 +222,7 @@ pub enum Op {
         /// How many.
         instances: u32,
     },
-    /// Limit a resource of each process.
+    /// Limit a resource of each process; open files, of each command and what it starts.
     ResourceLimit {
         /// Which.
         resource: Resource,

@@ -1,6 +1,6 @@
 //! Nothing is left behind. These count what is on the machine, so nothing else runs meanwhile.
 
-use crate::place::{Place, SOON, ended, everyone_alone, started, until};
+use crate::place::{PYTHON, Place, SOON, ended, everyone_alone, lines_of, outcome, started, until};
 use crate::traces::Traces;
 use std::io::Read;
 use std::process::{Child, Stdio};
@@ -175,5 +175,46 @@ fn a_kill_of_one_takes_nothing_from_another() {
         assert_eq!(said.text(), "held\n", "{said:?}");
         assert_eq!(place.run(&["--", "true"]).code(), Some(0));
         assert_eq!(settled(place, &before), before);
+    });
+}
+
+/// Sends descriptors that nobody receives, as many as the kernel takes, and says what it was refused with.
+const FLOOD: &str = "import errno, os, socket, time
+file, pairs = os.open('/dev/null', os.O_RDONLY), []
+try:
+    while True:
+        pairs.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+        pairs[-1][0].setblocking(False)
+        try:
+            while True: socket.send_fds(pairs[-1][0], [b'x'], [file] * 253)
+        except BlockingIOError: pass
+except OSError as error: print(errno.errorcode[error.errno], flush=True)
+time.sleep(100)";
+
+/// Runs the words on a terminal of their own.
+const ON_A_TERMINAL: &str = "import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+
+#[test]
+fn descriptors_that_nobody_receives_keep_no_other_sandbox_from_handing_over_its_own() {
+    everyone_alone(|place| {
+        for name in ["floods", "beside"] {
+            place.says(&["create", "--name", name], 0);
+        }
+        let mut flood = place.cofferdam(&["exec", "floods", "--", PYTHON, "-c", FLOOD]);
+        let mut flood = started(flood.stdout(Stdio::piped()));
+        let said = lines_of(flood.stdout.take().unwrap()).recv_timeout(SOON).unwrap();
+        // The kernel's word that there are more of them than one of its user may have open.
+        assert_eq!(said, "ETOOMANYREFS");
+        place.says(&["run", "--profile", "full-dev", "--", "true"], 0);
+        place.says(&["create", "--cow", "--name", "layered"], 0);
+        place.says(&["fork", "layered", "copy"], 0);
+        let mut terminal = place.host(PYTHON);
+        let words = ["-c", ON_A_TERMINAL, place.program(), "exec", "beside", "-t", "--", "true"];
+        let said = outcome(terminal.args(words), SOON);
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        place.says(&["exec", "beside", "--", "true"], 0);
+        flood.kill().unwrap();
+        flood.wait().unwrap();
     });
 }

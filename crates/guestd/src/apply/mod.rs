@@ -229,6 +229,8 @@ pub(crate) struct Done {
     pub(crate) listeners: Vec<OwnedFd>,
     /// Rules for every command.
     pub(crate) rules: Option<OwnedFd>,
+    /// How many descriptors each command may have.
+    pub(crate) open_files: Option<u64>,
 }
 
 /// Does every step in order.
@@ -438,6 +440,9 @@ fn one(
         Op::LoopbackUp => identity::loopback_up(),
         Op::NoUserNamespaces => tree.no_user_namespaces(),
         Op::Watches { instances } => tree.few_watches(*instances),
+        Op::ResourceLimit { resource: Resource::Nofile, limit } => {
+            keep_descriptors(*limit).map(|most| done.open_files = Some(most))
+        }
         Op::ResourceLimit { resource, limit } => resource_limit(*resource, *limit),
         Op::Identity { uid, gid } => identity::become_user(*uid, *gid),
         Op::Capabilities { keep } => identity::keep_capabilities(keep),
@@ -460,6 +465,16 @@ fn one(
             network::listen(listen).map(|made| done.listeners = made)
         }
     }
+}
+
+/// Answers how many descriptors a command may have, and keeps for us what there is. The kernel counts those
+/// that are on their way on the host's user, and lets nobody send any who may have fewer: what other sandboxes
+/// do not receive would keep us from handing ours to the host.
+fn keep_descriptors(limit: u64) -> Result<u64, CallFailed> {
+    let kept = sys::hard_limit(sys::OPEN_FILES).during(|| "getrlimit(Nofile)".to_owned())?;
+    // Without it everything works that others do not take.
+    let _ = sys::setrlimit(sys::OPEN_FILES, kept);
+    Ok(limit.min(kept))
 }
 
 fn resource_limit(resource: Resource, limit: u64) -> Result<(), CallFailed> {

@@ -29,6 +29,8 @@ pub(crate) struct ChildPlan {
     pub(crate) gathers_orphans: bool,
     /// Rules that keep its signals among itself and what it starts.
     pub(crate) scope: Option<c_int>,
+    /// How many descriptors it may have, as the kernel takes its soft and its hard limit.
+    pub(crate) open_files: Option<[u64; 2]>,
     /// As if somebody inside stopped it at once.
     #[cfg(test)]
     pub(crate) stops: bool,
@@ -240,6 +242,10 @@ fn child_steps(shared: &Shared) -> std::result::Result<(), (Stage, Errno)> {
     }
     place_stdio(plan.stdio).map_err(|errno| (Stage::Stdio, errno))?;
     place_given(&plan.given).map_err(|errno| (Stage::Stdio, errno))?;
+    if let Some(both) = &plan.open_files {
+        let (resource, limits) = (libc::RLIMIT_NOFILE as usize, both.as_ptr() as usize);
+        call(libc::SYS_prlimit64, [0, resource, limits, 0, 0]).map_err(group)?;
+    }
     call(libc::SYS_chdir, [plan.cwd.as_ptr() as usize, 0, 0, 0, 0])
         .map_err(|errno| (Stage::Cwd, errno))?;
     let none = 0_u64;

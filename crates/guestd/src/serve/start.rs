@@ -77,7 +77,7 @@ impl Serve {
             }
             ends.push(end);
         }
-        let prepared = Prepared::new(spawn)?.with(handed);
+        let prepared = Prepared::new(spawn)?.with(handed).within(self.open_files);
         let null = self.null.as_fd();
         let fd = |position: usize| -> BorrowedFd<'_> {
             ends.get(position).and_then(Option::as_ref).map_or(null, AsFd::as_fd)
@@ -159,7 +159,7 @@ impl Serve {
         size: TerminalSize,
         handed: Vec<(OwnedFd, u32)>,
     ) -> Result<(), NotStarted> {
-        let prepared = Prepared::new(spawn)?.with(handed);
+        let prepared = Prepared::new(spawn)?.with(handed).within(self.open_files);
         let exhausted = |errno| exhausted("no terminal could be opened", errno);
         let pair = terminal::open(size).map_err(exhausted)?;
         let ours = rustix::io::fcntl_dupfd_cloexec(&pair.master, 3).map_err(exhausted)?;
