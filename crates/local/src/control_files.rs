@@ -35,8 +35,8 @@ use causes::sentences;
 pub(crate) use index::of_one as index_of_one;
 pub(crate) use leading::Read;
 pub(crate) use names::{Named, named};
-use scan::Most;
 pub use scan::ScanEnd;
+use scan::{MAX_DEPTH, Most};
 use users::Users;
 
 use crate::placeholders::{self, Unmade};
@@ -306,6 +306,9 @@ fn find_with<Fd: AsFd>(
     for (path, why) in scan.unreadable {
         search.unseen(path, why);
     }
+    for path in scan.too_deep {
+        search.too_deep(path);
+    }
     let own = std::mem::take(&mut search.sockets);
     if before.is_none() {
         search.listening(scan.sockets.into_iter().chain(own).collect());
@@ -496,6 +499,13 @@ impl<'a> Search<'a> {
     fn unseen(&mut self, path: String, why: &str) {
         self.found.unseen.push(Unprotected { path: path.clone(), why: why.to_owned() });
         self.unprotected(path, why);
+    }
+
+    fn too_deep(&mut self, path: String) {
+        let why =
+            format!("what is in it deeper than {MAX_DEPTH} levels is not looked into; remove that");
+        self.found.unseen.push(Unprotected { path: path.clone(), why: why.clone() });
+        self.unprotected(path, &format!("{why}, or use --cow"));
     }
 
     fn unprotected(&mut self, path: String, why: &str) {

@@ -4,7 +4,7 @@ use crate::state::io;
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -12,7 +12,9 @@ use std::path::Path;
 
 /// How deep below the workspace a repository is looked for: deeper than trees of packages that hold
 /// their own packages become.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
+/// How many names from the top tell where it is too deep. What is below is made in no time, and nobody reads it.
+const TOLD_DEPTH: usize = 8;
 /// How many directories are listed, nearest first. A listing costs some 10 µs, so that most starts
 /// do not notice, and one in a tree of this size takes a second longer.
 const MAX_DIRECTORIES: usize = 100_000;
@@ -29,8 +31,8 @@ pub enum ScanEnd {
     /// All was seen.
     #[default]
     Complete,
-    /// There were too many directories or entries, or they were too deep. Repositories that are
-    /// farther off than those that were found may be unprotected.
+    /// There were too many directories or entries. Repositories that are farther off than those that
+    /// were found may be unprotected.
     TooLarge,
     /// There were too many repositories.
     TooManyRepositories,
@@ -61,7 +63,7 @@ impl ScanEnd {
 fn too_large(sought: &str) -> String {
     format!(
         "the workspace is too large to find every {sought} in it ({MAX_DIRECTORIES} directories, \
-         {MAX_ENTRIES} entries, {MAX_DEPTH} levels); choose a smaller one"
+         {MAX_ENTRIES} entries); choose a smaller one"
     )
 }
 
@@ -85,6 +87,8 @@ pub(super) struct Scan {
     pub(super) sockets: Vec<Vec<u8>>,
     /// What cannot be protected, shown as far as can be, and why.
     pub(super) unreadable: Vec<(String, &'static str)>,
+    /// Where directories are too deep to be looked into, by the beginning of their paths.
+    pub(super) too_deep: BTreeSet<String>,
     pub(super) end: ScanEnd,
 }
 
@@ -130,7 +134,7 @@ pub(super) fn repositories(workspace: BorrowedFd<'_>, most: Most) -> Result<Scan
                 continue;
             }
             Opened::TooDeep => {
-                scan.end = ScanEnd::TooLarge;
+                scan.too_deep.insert(beginning(&next.path));
                 continue;
             }
         };
@@ -139,7 +143,7 @@ pub(super) fn repositories(workspace: BorrowedFd<'_>, most: Most) -> Result<Scan
             scan.end = ScanEnd::TooLarge;
         }
         if next.depth >= MAX_DEPTH && !found.below.is_empty() {
-            scan.end = ScanEnd::TooLarge;
+            scan.too_deep.insert(beginning(&next.path));
         } else {
             waiting.extend(found.below);
         }
@@ -149,6 +153,11 @@ pub(super) fn repositories(workspace: BorrowedFd<'_>, most: Most) -> Result<Scan
         }
     }
     Ok(scan)
+}
+
+fn beginning(path: &[u8]) -> String {
+    let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').take(TOLD_DEPTH).collect();
+    String::from_utf8_lossy(&names.join(&b'/')).into_owned()
 }
 
 impl Scan {
