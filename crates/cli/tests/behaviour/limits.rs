@@ -263,7 +263,7 @@ fn the_limits_of_one_process_are_held_without_any_group() {
 }
 
 /// What one may take of what the kernel counts on the host's user or for the whole machine: instances of
-/// inotify up to 40, whether a context of native AIO can be had, waiting signals.
+/// inotify up to 40, whether a context of native AIO can be had, waiting signals, whether a segment can be locked.
 const TAKEN: &str = "import ctypes, errno, resource
 libc = ctypes.CDLL(None, use_errno=True)
 watches = 0
@@ -271,7 +271,10 @@ while watches < 40 and libc.inotify_init1(0) >= 0: watches += 1
 context = ctypes.c_ulong(0)
 aio = libc.syscall(206, 128, ctypes.byref(context))
 error = errno.errorcode.get(ctypes.get_errno(), '') if aio else 'had'
-print(watches, error, resource.getrlimit(resource.RLIMIT_SIGPENDING)[1])";
+segment = libc.shmget(0, 4096, 0o1600)
+locked = errno.errorcode[ctypes.get_errno()] if libc.shmctl(segment, 11, None) else 'locked'
+libc.shmctl(segment, 0, None)
+print(watches, error, resource.getrlimit(resource.RLIMIT_SIGPENDING)[1], locked)";
 
 #[test]
 #[cfg(target_arch = "x86_64")]
@@ -280,10 +283,12 @@ fn what_the_kernel_counts_on_the_hosts_user_is_limited() {
         let mut host = place.host(PYTHON);
         let control = outcome(host.args(["-c", TAKEN]), SOON).text();
         assert!(control.contains(" had "), "the control: {control}");
+        assert!(control.ends_with(" locked\n"), "the control: {control}");
         let inside = place.run(&["--", PYTHON, "-c", TAKEN]).text();
         let words: Vec<&str> = inside.split_whitespace().collect();
         assert_eq!(words[..2], ["32", "ENOSYS"], "{inside}");
         assert!(words[2].parse::<u64>().unwrap() <= 4096, "{inside}");
+        assert_eq!(words[3], "EPERM", "{inside}");
     });
 }
 

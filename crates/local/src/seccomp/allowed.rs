@@ -282,10 +282,8 @@ pub(super) const ROWS: &[Rule] = &[
     ),
     allow(
         calls![
-            SYS_shmget,
             SYS_shmat,
             SYS_shmdt,
-            SYS_shmctl,
             SYS_semget,
             SYS_semop,
             SYS_semtimedop,

@@ -158,6 +158,11 @@ pub(super) const DESCRIPTORS: Rule = unless(
     "works on what is open; a lease would hold up programs of the host",
 );
 
+const SHM_LOCK: u32 = libc::SHM_LOCK.cast_unsigned();
+const SHM_HUGETLB: u32 = libc::SHM_HUGETLB.cast_unsigned();
+/// Why segments of shared memory are not locked. Unlike `mlock`, of which each process has so much.
+const WHY_NOT_LOCKED: &str =
+    "messages between processes; the kernel counts what is locked on the host's user";
 const SOL_TCP: u32 = libc::IPPROTO_TCP.cast_unsigned();
 const TCP_ULP: u32 = 31;
 const RENAME_WHITEOUT: u32 = 4;
@@ -228,6 +233,16 @@ pub(super) const ROWS: &[Rule] = &[
         calls![SYS_prctl],
         &[deny(&[is(0, &[libc::PR_SET_MM.cast_unsigned()])], "it forges the memory map")],
         "a process may adjust itself, but not what the kernel tells others of it",
+    ),
+    unless(
+        calls![SYS_shmctl],
+        &[deny(&[is(1, &[SHM_LOCK])], "it locks a segment in memory")],
+        WHY_NOT_LOCKED,
+    ),
+    unless(
+        calls![SYS_shmget],
+        &[deny(&[Test::AnyBit { argument: 2, bits: SHM_HUGETLB }], "it makes one of huge pages")],
+        WHY_NOT_LOCKED,
     ),
     unless(
         calls![SYS_prlimit64],

@@ -348,6 +348,8 @@ fn junk_in_a_high_half_helps_nobody() {
             refused("personality", &[0x0040_0000 | junk]);
             refused("prlimit64", &[5 | junk, 0, 1 << 40]);
             refused("prctl", &[35 | junk]);
+            refused("shmctl", &[0, 11 | junk]);
+            refused("shmget", &[0, 4096, 0o5600 | junk]);
         }
     }
 }
@@ -373,6 +375,8 @@ fn what_is_harmless_passes() {
         allowed("socket", &[16, 0x8_0003, 0]);
         allowed("prlimit64", &[0, 7, 1 << 40]);
         allowed("prlimit64", &[5, 7, 0]);
+        allowed("shmctl", &[0, 0]);
+        allowed("shmget", &[0, 4096, 0o1600]);
         allowed("personality", &[0xffff_ffff]);
         allowed("ioctl", &[0, 0x5413]);
     }

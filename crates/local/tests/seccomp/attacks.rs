@@ -88,6 +88,8 @@ fn other_processes() -> Vec<Attack> {
         attack("fcntl F_SETLEASE, junk above", libc::SYS_fcntl, &[NONE, 1024 | JUNK], libc::EPERM),
         attack("fcntl F_NOTIFY", libc::SYS_fcntl, &[NONE, 1026], libc::EPERM),
         attack("fcntl F_SETDELEG", libc::SYS_fcntl, &[NONE, 1040], libc::EPERM),
+        attack("shmctl SHM_LOCK", libc::SYS_shmctl, &[NONE, 11 | JUNK], libc::EPERM),
+        attack("shmget SHM_HUGETLB", libc::SYS_shmget, &[0, 0, 0o5600 | JUNK], libc::EPERM),
         attack("ioctl TIOCSETD", libc::SYS_ioctl, &[NONE, 0x5423], libc::EPERM),
     ]
 }
