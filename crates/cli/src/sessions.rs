@@ -6,6 +6,7 @@ use crate::secrets::Stored;
 use crate::surroundings::Surroundings;
 use cofferdam::GateProgram;
 use cofferdam_core::{EndingKind, Enforced, Error, ErrorKind, ProcessId, Result};
+use cofferdam_local::launch::MORE_PROCESSES;
 use cofferdam_session::{SessionId, Sessions as Own};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -311,6 +312,13 @@ fn asking<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 }
 
 fn started(mut builder: tokio::runtime::Builder) -> Result<tokio::runtime::Runtime> {
+    // The runtime has threads beside for what blocks, and panics where it gets none.
+    let thread = std::thread::Builder::new().spawn(|| ()).map_err(|cause| {
+        let error = Error::new(ErrorKind::Unavailable, "no more threads can be made");
+        error.hint(MORE_PROCESSES).source(cause)
+    })?;
+    // ORDER: it is gone before the next one is made, which may be the last that there can be.
+    let _ = thread.join();
     let started = builder.enable_all().build();
     started.map_err(|cause| Error::new(ErrorKind::Io, "start a runtime").source(cause))
 }

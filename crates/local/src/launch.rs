@@ -487,7 +487,7 @@ fn write_map(process: BorrowedFd<'_>, name: &str, text: &str) -> Result<()> {
 }
 
 /// What helps where the kernel makes no more processes.
-pub(crate) const MORE_PROCESSES: &str = "Raise the limit of processes of your user (`ulimit -u`) or of the control group, or end some of them.";
+pub const MORE_PROCESSES: &str = "Raise the limit of processes of your user (`ulimit -u`) or of the control group, or end some of them.";
 
 /// What helps where this process may open no more files.
 pub const MORE_FILES: &str = "Raise the limit of open files (`ulimit -n`).";

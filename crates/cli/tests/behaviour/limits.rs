@@ -308,8 +308,10 @@ fn a_limit_of_the_callers_that_is_met_is_named() {
         assert_eq!((control.code(), control.stderr.as_str()), (Some(0), ""), "{control:?}");
         // Root may have as many processes as it wants.
         if !place.is_root() {
-            let said = under("-u 1", "run -- true");
-            assert!(said.stderr.contains("ulimit -u"), "{said:?}");
+            for words in ["run -- true", "create --name s", "ls"] {
+                let said = under("-u 1", words);
+                assert!(said.stderr.contains("ulimit -u"), "{words}: {said:?}");
+            }
         }
     });
 }
