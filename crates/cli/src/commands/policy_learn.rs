@@ -10,8 +10,8 @@ use clap::Args;
 use cofferdam_core::network::HOST_NAME;
 use cofferdam_core::policy::{AddressClass, Asked, Host, address_class};
 use cofferdam_core::{
-    ConnectionDecision, ConnectionReport, EgressRule, Error, ErrorKind, Limits, OnUnavailable,
-    Profile, Result, SensitiveWrites, Spec, User, Workspace, parse_duration,
+    ConnectionDecision, ConnectionReport, EgressRule, Ending, Error, ErrorKind, ExecStatus, Limits,
+    OnUnavailable, Profile, Result, SensitiveWrites, Spec, User, Workspace, parse_duration,
 };
 use cofferdam_session::{Session, SessionOrder, Sessions};
 use schemars::JsonSchema;
@@ -148,7 +148,12 @@ pub(super) fn perform(args: &LearnArgs) -> Result<u8> {
 fn watched(args: &LearnArgs) -> Result<(SessionOrder, Vec<OsString>)> {
     let mut options = args.session.clone();
     // The usual profile has no way out that could be watched.
-    options.policy.profile.get_or_insert(Profile::RepoWrite);
+    let profile = *options.policy.profile.get_or_insert(Profile::RepoWrite);
+    if !profile.has_way_out() {
+        let what = format!("profile {profile} has no way out, so there is nothing to learn");
+        return Err(Error::new(ErrorKind::Usage, what)
+            .hint("Leave --profile out, or use --profile repo-write."));
+    }
     let mut order = create::order(None, &options)?;
     order.owned = true;
     order.checkpoints = false;
@@ -200,6 +205,7 @@ async fn run(sessions: &Sessions, session: &Session, how: &How<'_>, quiet: bool)
     order.command.cwd = sessions::directory_inside(&here, how.cwd).await?;
     let most = usize::try_from(CAPTURED_BYTES).unwrap_or(usize::MAX);
     let output = session.exec(&order, most).await?;
+    check_began(&output.status)?;
     if !quiet {
         // Its output is the caller's, as of any command; what cannot be written is no matter of rules.
         std::io::stderr().write_all(&output.stdout).ok();
@@ -210,6 +216,17 @@ async fn run(sessions: &Sessions, session: &Session, how: &How<'_>, quiet: bool)
     sessions.stop(session.id()).await?;
     let list = audit::all(&here, 0).await?;
     Ok(Once { exit_code: ended.exit_code.unwrap_or(-1), connections: list.connections })
+}
+
+/// Fails where a command never began: nothing is learned from it.
+fn check_began(status: &ExecStatus) -> Result<()> {
+    let ending = status.ended.as_ref().map(|ended| &ended.ending);
+    let Some(ending @ Ending::NotStarted { detail, .. }) = ending else { return Ok(()) };
+    let error = Error::new(ErrorKind::SetupFailed, format!("the command did not start: {detail}"));
+    Err(match ending.hint() {
+        Some(hint) => error.hint(hint),
+        None => error,
+    })
 }
 
 /// The smallest rules that allow what was reached, and the ports of this host among it.

@@ -1,6 +1,6 @@
 //! Puts the layers over each other.
 
-use super::open::{OpenedFile, open_own};
+use super::open::{OpenedFile, open_own, or_left_out};
 use super::{Layer, file, open_checked, search_upward, trust, variables};
 use crate::args::ConfigOptions;
 use crate::surroundings::Surroundings;
@@ -63,7 +63,8 @@ pub(crate) fn load(
     let mut layer = Layer::default();
     let mut files = Vec::new();
     let home = surroundings.home.as_deref();
-    let own = surroundings.own_config().map_or(Ok(None), |path| open_own(&path))?;
+    let own = surroundings.own_config().map_or(Ok(None), |path| open_own(&path));
+    let own = own.map_err(or_left_out)?;
     let own = own.map(|opened| (opened, Standing::Own));
     let project = project(surroundings, options.config.as_deref(), unapproved)?;
     for (opened, standing) in own.into_iter().chain(project) {

@@ -28,7 +28,7 @@ pub(crate) struct OpenedFile {
 pub(crate) fn search_upward(surroundings: &Surroundings) -> Result<Option<OpenedFile>> {
     for directory in surroundings.directory()?.ancestors() {
         let path = directory.join(FILE_NAME);
-        if let Some(text) = read_checked(&path)? {
+        if let Some(text) = read_checked(&path).map_err(or_left_out)? {
             return Ok(Some(OpenedFile { path, text }));
         }
     }
@@ -104,7 +104,18 @@ fn refused(path: &Path, why: &str, what_helps: &str) -> Error {
 }
 
 fn remedy(what_helps: &str) -> String {
-    format!("{what_helps}, or leave it out with --no-config.")
+    format!("{what_helps}.")
+}
+
+/// The same of a file that nobody named: whoever runs something can do without it.
+pub(super) fn or_left_out(error: Error) -> Error {
+    match error.hint.as_deref().and_then(|hint| hint.strip_suffix('.')) {
+        Some(hint) => {
+            let hint = format!("{hint}, or run without it (--no-config).");
+            error.hint(hint)
+        }
+        None => error,
+    }
 }
 
 #[cfg(test)]
@@ -133,6 +144,10 @@ mod tests {
             assert!(error.message.contains(why), "{error}");
             assert!(error.hint.as_ref().is_some_and(|hint| hint.contains(remedy)), "{error:?}");
         }
+        let error = read_checked(&place.join("link")).unwrap_err();
+        assert_eq!(error.hint.as_deref(), Some("Put a copy in its place."));
+        let hint = or_left_out(error).hint.unwrap();
+        assert_eq!(hint, "Put a copy in its place, or run without it (--no-config).");
         // Controls: one that is good, and none.
         assert!(read_checked(&place.join("good")).unwrap().is_some());
         assert!(read_checked(&place.join("none")).unwrap().is_none());

@@ -111,12 +111,14 @@ fn misspelled(name: &OsStr) -> Result<()> {
         _ if name == "COFFERDAM_COW" => "Use --cow, or COFFERDAM_COPY_ON_WRITE=true.".to_owned(),
         _ if let Some(option) = option(&name) => {
             format!(
-                "Use --{option}, which no variable stands for. Else unset it, or use --no-config."
+                "Use --{option}, which no variable stands for. Else unset it, or run with --no-config."
             )
         }
         // Whatever is configured, the state directory is needed.
         Some(HOME) => format!("Did you mean {PREFIX}{HOME}? Else unset it."),
-        Some(near) => format!("Did you mean {PREFIX}{near}? Else unset it, or use --no-config."),
+        Some(near) => {
+            format!("Did you mean {PREFIX}{near}? Else unset it, or run with --no-config.")
+        }
         None => return Ok(()),
     };
     Err(Error::new(ErrorKind::Config, format!("there is no setting {name}")).hint(hint))

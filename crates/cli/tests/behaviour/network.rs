@@ -390,6 +390,20 @@ fn what_is_learned_from_has_a_directory_and_a_time_as_any_command() {
         assert_eq!(below["observed_exit_code"], 0);
         let above = learn(&["--shell", script], 3);
         assert_eq!(above["observed_exit_code"], 1, "control: it starts in the workspace");
+        for (words, code, why) in [
+            (&["--", "no-such-program"][..], 1, "\"no-such-program\" was not found"),
+            (
+                &["--profile", "no-network", "--", "true"],
+                2,
+                "no way out, so there is nothing to learn",
+            ),
+        ] {
+            let error = learn(words, code);
+            let message = error["error"]["message"].as_str().unwrap();
+            assert!(message.contains(why), "{error}");
+            let hint = error["error"]["hint"].as_str().unwrap_or_default();
+            assert!(!hint.contains("--egress"), "{error}");
+        }
         let late = learn(&["--timeout", "200ms", "--shell", "sleep 600"], 3);
         assert_ne!(late["observed_exit_code"], 0);
         assert_eq!(late["observed_exit_code"], late["proved_exit_code"]);
