@@ -33,7 +33,7 @@ pub(crate) fn names() -> Result<Vec<String>> {
     if !state.join("secrets").is_dir() {
         return Ok(Vec::new());
     }
-    Ok(store(&state)?.list("")?.into_iter().map(|secret| secret.name).collect())
+    Ok(store(&state)?.look("")?.secrets.into_iter().map(|secret| secret.name).collect())
 }
 
 /// Where the key of all secrets is. Makes nothing, and asks no keyring.
@@ -59,9 +59,9 @@ pub(crate) fn must_exist(grants: &[SecretGrant], state: &Path) -> Result<()> {
     if grants.is_empty() {
         return Ok(());
     }
-    let known = store(state)?.list("")?;
+    let store = store(state)?;
     for name in SecretGrant::names(grants) {
-        if !known.iter().any(|secret| secret.name == name.as_str()) {
+        if !store.has("", name)? {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no secret {name}"))
                 .hint(format!("Add it with `cofferdam secret add {name}`.")));
         }

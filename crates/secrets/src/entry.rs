@@ -35,14 +35,14 @@ pub(crate) fn encode(key: &Key, head: &Head, value: &SecretValue) -> Result<Vec<
 /// More bytes than stand before the value in any file.
 pub(crate) const MAX_LEAD_BYTES: usize = LEAD.len() + 4 + MAX_HEAD_BYTES;
 
-/// Whose secret such a file says that it is, by its beginning. Nobody has looked whether that is true.
-/// `None` where it begins otherwise.
-pub(crate) fn owner_told(beginning: &[u8]) -> Option<String> {
+/// What such a file says that it is, by its beginning. Nobody has looked whether that is true. `None` where it
+/// begins otherwise.
+pub(crate) fn head_told(beginning: &[u8]) -> Option<Head> {
     let (lead, rest) = beginning.split_first_chunk::<8>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
     let head = rest.get(..length).filter(|_| lead == LEAD)?;
-    Some(serde_json::from_slice::<Head>(head).ok()?.owner)
+    serde_json::from_slice(head).ok()
 }
 
 /// What is in such a file. `None` where anything of it was changed.

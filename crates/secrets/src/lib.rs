@@ -18,7 +18,7 @@ mod seal;
 mod store;
 
 pub use keys::KeyPlace;
-pub use store::{MAX_SECRETS, SecretReport, SecretStore};
+pub use store::{Listed, MAX_SECRETS, SecretReport, SecretStore};
 
 #[cfg(test)]
 mod keyring_tests;

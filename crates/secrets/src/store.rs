@@ -1,6 +1,6 @@
 //! Secrets by name and owner.
 
-use crate::entry::{Head, MAX_FILE_BYTES, MAX_LEAD_BYTES, decode, encode, owner_told};
+use crate::entry::{Head, MAX_FILE_BYTES, MAX_LEAD_BYTES, decode, encode, head_told};
 use crate::keys::{KeyPlace, Keys};
 use crate::place::{Place, foreign};
 use crate::seal::Key;
@@ -29,6 +29,15 @@ pub struct SecretReport {
     pub created_ms: u64,
     /// When it got the value that it has, in milliseconds since 1970.
     pub changed_ms: u64,
+}
+
+/// The secrets of an owner, as far as they can be read.
+#[derive(Debug)]
+pub struct Listed {
+    /// Those that are whole, by name.
+    pub secrets: Vec<SecretReport>,
+    /// What is wrong with each other file that is theirs or may be.
+    pub damaged: Vec<Error>,
 }
 
 /// The secrets below one state directory.
@@ -93,7 +102,7 @@ impl SecretStore {
         let key = self.keys().find_or_make(&lock)?;
         let created_ms = match self.read(&key, owner, name)? {
             Some((head, _)) => head.created_ms,
-            None if self.heads(&key, owner)?.len() >= self.most => {
+            None if self.count(&key, owner)? >= self.most => {
                 let what = format!("there are {} secrets already", self.most);
                 return Err(Error::new(ErrorKind::Conflict, what)
                     .hint("Remove some of them with `cofferdam secret rm`."));
@@ -105,6 +114,12 @@ impl SecretStore {
         let file = encode(&key, &head, value)?;
         self.place.write(&lock, &file_name(&head.owner, name), &file)?;
         Ok(report(head))
+    }
+
+    /// Whether an owner has such a secret. Fails where it is damaged.
+    pub fn has(&self, owner: &str, name: &SecretName) -> Result<bool> {
+        let Some(key) = self.keys().find()? else { return Ok(false) };
+        self.read(&key, owner, name).map(|found| found.is_some())
     }
 
     /// The value of a secret.
@@ -125,13 +140,24 @@ impl SecretStore {
         wishes.iter().map(given).collect()
     }
 
-    /// The secrets of an owner, by name.
+    /// The secrets of an owner, by name. Fails where one of them is damaged.
     pub fn list(&self, owner: &str) -> Result<Vec<SecretReport>> {
-        let Some(key) = self.keys().find()? else { return Ok(Vec::new()) };
-        let mut reports: Vec<SecretReport> =
-            self.heads(&key, owner)?.into_iter().map(report).collect();
-        reports.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(reports)
+        let Listed { secrets, damaged } = self.look(owner)?;
+        damaged.into_iter().next().map_or(Ok(secrets), Err)
+    }
+
+    /// The secrets of an owner, and what is damaged among them.
+    pub fn look(&self, owner: &str) -> Result<Listed> {
+        let mut listed = Listed { secrets: Vec::new(), damaged: Vec::new() };
+        let Some(key) = self.keys().find()? else { return Ok(listed) };
+        for (file_name, told) in self.told()? {
+            match self.head(&key, owner, &file_name, told) {
+                Ok(head) => listed.secrets.extend(head.map(report)),
+                Err(error) => listed.damaged.push(error),
+            }
+        }
+        listed.secrets.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(listed)
     }
 
     /// Removes a secret, damaged or not.
@@ -148,8 +174,10 @@ impl SecretStore {
         let lock = self.place.lock()?;
         let mut removed = 0;
         // What does not say whose it is stays.
-        for (name, _) in self.told()?.iter().filter(|(_, told)| told.as_deref() == Some(owner)) {
-            removed += usize::from(self.place.remove(&lock, name)?);
+        for (name, told) in self.told()? {
+            if told?.is_some_and(|told| told.owner == owner) {
+                removed += usize::from(self.place.remove(&lock, &name)?);
+            }
         }
         Ok(removed)
     }
@@ -169,36 +197,56 @@ impl SecretStore {
         }
     }
 
-    /// The files of secrets, with whose each says that it is, if it does. Nothing else is read of them, and no
+    /// The files of secrets, with what each says that it is, if it does. Nothing else is read of them, and no
     /// value is decrypted.
-    fn told(&self) -> Result<Vec<(String, Option<String>)>> {
+    fn told(&self) -> Result<Vec<(String, Result<Option<Head>>)>> {
         let mut all = Vec::new();
         for name in self.place.names()?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
-            if let Some(beginning) = self.place.read_beginning(&name, MAX_LEAD_BYTES)? {
-                all.push((name, owner_told(&beginning)));
-            }
+            let beginning = self.place.read_beginning(&name, MAX_LEAD_BYTES).transpose();
+            all.extend(beginning.map(|read| (name, read.map(|beginning| head_told(&beginning)))));
         }
         Ok(all)
     }
 
-    fn heads(&self, key: &Key, owner: &str) -> Result<Vec<Head>> {
-        let mut heads = Vec::new();
-        // One that does not say whose it is may be this owner's, and is damaged.
-        let may_be = |told: &Option<String>| told.as_deref().is_none_or(|told| told == owner);
-        for (file_name, _) in self.told()?.iter().filter(|(_, told)| may_be(told)) {
-            // Removed meanwhile.
-            let Some(file) = self.place.read(file_name, MAX_FILE_BYTES)? else { continue };
-            let damaged = |why| foreign(&self.place.path(file_name), why);
-            let (head, _) =
-                decode(key, &file).ok_or_else(|| damaged("its key does not open it"))?;
-            if *file_name != self::file_name(&head.owner, &head.name) {
-                return Err(damaged("it is another secret's file"));
-            }
-            if head.owner == owner {
-                heads.push(head);
-            }
+    /// How many secrets an owner has, damaged or not.
+    fn count(&self, key: &Key, owner: &str) -> Result<usize> {
+        let of = |(file_name, told): (String, _)| self.head(key, owner, &file_name, told);
+        let counts = |head: &Result<Option<Head>>| !matches!(head, Ok(None));
+        Ok(self.told()?.into_iter().map(of).filter(counts).count())
+    }
+
+    /// What such a file is, if it is a secret of this owner. One that does not say whose it is may be theirs, and
+    /// is damaged.
+    fn head(
+        &self,
+        key: &Key,
+        owner: &str,
+        file_name: &str,
+        told: Result<Option<Head>>,
+    ) -> Result<Option<Head>> {
+        let told = told?;
+        if told.as_ref().is_some_and(|told| told.owner != owner) {
+            return Ok(None);
         }
-        Ok(heads)
+        let damaged = |why| {
+            let error = foreign(&self.place.path(file_name), why);
+            // It is in the clear and may be wrong, but no other secret has its file there.
+            let told =
+                told.as_ref().filter(|told| *file_name == self::file_name(owner, &told.name));
+            match told {
+                Some(Head { name, .. }) => error.hint(format!(
+                    "It was secret {name}: remove it with `cofferdam secret rm {name}`, and add it anew."
+                )),
+                None => error,
+            }
+        };
+        // Removed meanwhile.
+        let Some(file) = self.place.read(file_name, MAX_FILE_BYTES)? else { return Ok(None) };
+        let (head, _) = decode(key, &file).ok_or_else(|| damaged("its key does not open it"))?;
+        if *file_name != self::file_name(&head.owner, &head.name) {
+            return Err(damaged("it is another secret's file"));
+        }
+        Ok(Some(head).filter(|head| head.owner == owner))
     }
 }
 

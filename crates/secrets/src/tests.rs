@@ -1,4 +1,4 @@
-use crate::store::SecretStore;
+use crate::store::{Listed, SecretStore};
 use cofferdam_core::ErrorKind;
 use cofferdam_core::secret::{SecretName, SecretValue};
 use std::fs;
@@ -167,6 +167,35 @@ fn a_damaged_secret_is_an_error_that_names_its_file() {
     refused(&stage, &file, ErrorKind::Conflict);
     stage.store().remove("", &name("T")).unwrap();
     stage.store().put("", &name("T"), &value("hunter22"), 1).unwrap();
+}
+
+#[test]
+fn a_damaged_secret_is_named_and_keeps_nobody_from_the_others() {
+    let stage = Stage::new();
+    let store = stage.store();
+    store.put("", &name("T"), &value("hunter22"), 1).unwrap();
+    let file = stage.of_secrets().remove(0);
+    store.put("", &name("U"), &value("hunter33"), 1).unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    let look = || {
+        let Listed { secrets, damaged } = stage.store().look("").unwrap();
+        let names: Vec<String> = secrets.into_iter().map(|secret| secret.name).collect();
+        let hints: Vec<String> = damaged.into_iter().map(|error| error.hint.unwrap()).collect();
+        (names, hints)
+    };
+    let (names, hints) = look();
+    assert_eq!((names, hints.len()), (vec!["U".to_owned()], 1));
+    assert!(hints[0].contains("cofferdam secret rm T"), "{hints:?}");
+    store.put("", &name("V"), &value("hunter44"), 1).unwrap();
+    assert!(store.has("", &name("V")).unwrap() && !store.has("", &name("W")).unwrap());
+    assert_eq!(store.has("", &name("T")).unwrap_err().kind, ErrorKind::Conflict);
+    // What does not stand where such a name would is told by its file alone.
+    fs::rename(&file, stage.0.join("secrets/0.secret")).unwrap();
+    let (names, hints) = look();
+    assert_eq!((names.len(), hints.len()), (2, 1));
+    assert!(hints[0].contains("move the file away"), "{hints:?}");
 }
 
 #[test]

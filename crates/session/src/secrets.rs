@@ -23,6 +23,11 @@ impl Sessions {
         self.in_store(SecretStore::list).await
     }
 
+    /// Whether this owner has such a secret.
+    pub async fn has_secret(&self, name: SecretName) -> Result<bool> {
+        self.in_store(move |store, owner| store.has(owner, &name)).await
+    }
+
     /// Adds a secret of this owner, or gives one that is there another value.
     pub async fn put_secret(&self, name: SecretName, value: SecretValue) -> Result<SecretReport> {
         self.in_store(move |store, owner| store.put(owner, &name, &value, now_ms())).await

@@ -3,11 +3,11 @@
 use crate::door::is_chosen;
 use crate::moment::{now_ms, timestamp};
 use crate::secrets::Secrets;
-use crate::{exit, render, sessions};
+use crate::{exit, render, report, sessions};
 use clap::{Args, Subcommand, ValueEnum};
 use cofferdam_core::secret::{MAX_SECRET_BYTES, SecretName, SecretValue};
 use cofferdam_core::{Error, ErrorKind, Result};
-use cofferdam_secrets::KeyPlace;
+use cofferdam_secrets::{KeyPlace, Listed};
 use cofferdam_session::{SecretList, SecretReport};
 use rustix::stdio::stdin;
 use rustix::termios::{LocalModes, OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
@@ -87,6 +87,8 @@ pub(crate) struct SecretAddArgs {
 }
 
 /// Lists secrets by name, without their values.
+///
+/// One that is damaged is told on standard error, and makes the exit code 1.
 ///
 /// Example: cofferdam secret ls
 #[derive(Debug, Args)]
@@ -171,20 +173,28 @@ fn add(args: &SecretAddArgs) -> Result<u8> {
 }
 
 fn list(args: &SecretLsArgs) -> Result<u8> {
-    let secrets = match is_chosen() {
-        true => sessions::with(async |sessions| sessions.secrets().await)?,
-        false => Secrets::open()?.store().list("")?,
+    let (secrets, damaged) = match is_chosen() {
+        true => (sessions::with(async |sessions| sessions.secrets().await)?, Vec::new()),
+        false => {
+            let Listed { secrets, damaged } = Secrets::open()?.store().look("")?;
+            (secrets, damaged)
+        }
     };
+    let code = if damaged.is_empty() { exit::DONE } else { exit::FAILED };
+    for error in &damaged {
+        let remedy = error.hint.as_deref().map_or_else(String::new, |hint| format!(". {hint}"));
+        report::note(&format!("{}{remedy}", error.chain()));
+    }
     if args.json {
         render::print_json(&SecretList { secrets })?;
-        return Ok(exit::DONE);
+        return Ok(code);
     }
     let mut rows = vec![["SECRET", "MADE", "CHANGED"].map(str::to_owned).to_vec()];
     for SecretReport { name, created_ms, changed_ms } in secrets {
         rows.push(vec![name, timestamp(created_ms), timestamp(changed_ms)]);
     }
     render::print_text(&render::table(&rows))?;
-    Ok(exit::DONE)
+    Ok(code)
 }
 
 fn remove(args: &SecretRmArgs) -> Result<u8> {

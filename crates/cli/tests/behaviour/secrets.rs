@@ -268,6 +268,22 @@ fn secrets_are_added_listed_and_removed() {
 }
 
 #[test]
+fn a_damaged_secret_is_told_beside_the_list_of_the_others() {
+    everyone(|place| {
+        add(place, "T", &value(place));
+        let mut files = fs::read_dir(place.state.join("secrets")).unwrap().flatten();
+        let file = files.find(|file| file.file_name().to_string_lossy().ends_with(".secret"));
+        fs::write(file.unwrap().path(), "x").unwrap();
+        add(place, "U", &value(place));
+        let said = place.says(&["secret", "ls", "--json"], 1);
+        assert_eq!(said.object()["secrets"][0]["name"], "U", "{said:?}");
+        assert!(said.stderr.contains(".secret is damaged"), "{said:?}");
+        place.says(&["secret", "rm", "T"], 0);
+        assert_eq!(place.says(&["secret", "ls"], 0).stderr, "");
+    });
+}
+
+#[test]
 fn a_store_that_is_open_to_others_or_damaged_gives_nothing() {
     everyone(|place| {
         add(place, "T", &value(place));

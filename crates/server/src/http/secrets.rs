@@ -72,9 +72,8 @@ pub(super) async fn may_grant<D>(door: &Door<D>, wishes: &[String]) -> Result<()
     }
     door.caller.may(SetsSecrets::SCOPE)?;
     let grants = wishes.iter().map(|grant| grant.parse()).collect::<Result<Vec<SecretGrant>>>()?;
-    let known = door.sessions.secrets().await?;
     for name in SecretGrant::names(&grants) {
-        if !known.iter().any(|secret| secret.name == name.as_str()) {
+        if !door.sessions.has_secret(name.clone()).await? {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no secret {name}"))
                 .hint(format!("Add it with `cofferdam secret add {name}`, by the same key.")));
         }
