@@ -29,6 +29,7 @@ pub mod oneshot;
 pub mod pin_watch;
 pub mod placeholders;
 pub mod plan;
+mod private;
 pub mod probe;
 pub mod probe_targets;
 pub mod raw_mode;

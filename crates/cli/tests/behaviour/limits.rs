@@ -156,6 +156,15 @@ fn private_space_is_limited_all_together() {
         assert_eq!(report["stdout"], "1\n0\n", "{report}");
         let stderr = report["stderr"].as_str().unwrap();
         assert!(stderr.contains("No space left on device"), "{stderr}");
+        // A command that fails meanwhile is told with that as its cause, by each verb.
+        let fills = "head -c 20000000 /dev/zero >/tmp/x";
+        let report = place.report(&["--disk", "16M", "--shell", fills]);
+        assert_eq!((&report["ending"]["kind"], &report["exit_code"]), (&"disk".into(), &1.into()));
+        place.says(&["create", "--name", "s", "--disk", "16M"], 0);
+        let object = place.says(&["exec", "s", "--json", "--shell", fills], 1).object();
+        assert_eq!(object["ending"]["kind"], "disk", "{object}");
+        let report = place.report(&["--disk", "16M", "--shell", "exit 1"]);
+        assert_eq!(report["ending"]["kind"], "exited", "the control: {report}");
         // What is limited is private space, not the workspace.
         let line = "head -c 20000000 /dev/zero >kept";
         let report = place.report(&["--disk", "16M", "--shell", line]);

@@ -2,12 +2,12 @@
 
 use super::exec::{Exec, Killed, LastWord, Live, own_ending, with_kill};
 use super::keep::Keeper;
-use super::private;
 use super::talk::Start;
 use super::tree::count_below;
 use crate::gate::Gatehouse;
 use crate::handing;
 use crate::plan::Tier;
+use crate::private;
 use cofferdam_core::secret::{Mask, SecretValue};
 use cofferdam_core::{
     Cause, DestroyReason, Ending, Error, ErrorKind, Happened, LimitHits, ProcessId, Result,

@@ -46,7 +46,6 @@ mod order;
 mod output;
 mod past;
 mod place;
-mod private;
 mod program;
 mod renew;
 mod serve;

@@ -4,13 +4,14 @@ use super::screen::Screen;
 use super::stream::{Input, Next, Output};
 use crate::gate::Gatehouse;
 use crate::launch::{Born, io_error};
+use crate::private;
 use crate::raw_mode::stop_job;
 use crate::sys;
 use crate::watchman::Watchman;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_guestd::line::{Line, understand};
 use cofferdam_wire::frame::Kind;
-use cofferdam_wire::message::{FromProcess, HostOpens, Spawn, ToProcess};
+use cofferdam_wire::message::{FromProcess, HostOpens, How, Spawn, ToProcess};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -73,6 +74,8 @@ pub(crate) struct Drive<'a> {
 pub(crate) struct Driven {
     /// The guest's last message on the command. `None`: it was killed with its sandbox.
     pub(crate) last: Option<FromProcess>,
+    /// Whether it failed and left the private space full.
+    pub(crate) is_full: bool,
     pub(crate) killed: Option<Killed>,
     /// Lets go of the sandbox's mounts.
     pub(crate) unmounting: Option<JoinHandle<()>>,
@@ -94,6 +97,7 @@ struct Loop<'a> {
     deadline: Option<Instant>,
     watch_from: Option<Instant>,
     last: Option<FromProcess>,
+    is_full: bool,
     killed: Option<Killed>,
     unmounting: Option<JoinHandle<()>>,
     next: [Next; 2],
@@ -138,6 +142,7 @@ pub(crate) fn drive<'a>(
         deadline,
         watch_from: Instant::now().checked_add(WATCH_AFTER),
         last: None,
+        is_full: false,
         killed: None,
         unmounting: None,
         next: [Next::Read; 2],
@@ -148,9 +153,20 @@ pub(crate) fn drive<'a>(
     if let Some(screen) = &mut all.drive.screen {
         screen.leave();
     }
-    let Loop { drive, last, killed, unmounting, .. } = all;
+    let Loop { drive, last, is_full, killed, unmounting, .. } = all;
     let Drive { stdout, stderr, gate, .. } = drive;
-    Ok(Driven { last, killed, unmounting, stdout, stderr, gate })
+    Ok(Driven { last, is_full, killed, unmounting, stdout, stderr, gate })
+}
+
+/// Whether a command ran and did not succeed.
+fn has_failed(message: &FromProcess) -> bool {
+    match message {
+        FromProcess::Ended(ended) => ended.how != How::Exited(0),
+        FromProcess::NotStarted(_)
+        | FromProcess::Started { .. }
+        | FromProcess::Stopped { .. }
+        | FromProcess::Emptied => false,
+    }
 }
 
 impl Loop<'_> {
@@ -305,6 +321,8 @@ impl Loop<'_> {
                 }
             }
             FromProcess::NotStarted(_) | FromProcess::Ended(_) => {
+                // ORDER: while its mounts are there, and this process has one thread.
+                self.is_full = has_failed(&message) && private::is_full(&mut None, self.born);
                 self.last = Some(message);
                 if self.drive.ends_by_kernel {
                     self.end();

@@ -407,6 +407,8 @@ fn judge(driven: &Result<Driven, SetupFailure>, assembly: &Assembly) -> (Ending,
         Ending::Killed(Cause::memory(&own))
     } else if !succeeded && own != Ending::Lost && causes.pids_hits.is_some_and(|hits| hits > 0) {
         Ending::Killed(Cause::Pids { code: own.exit_code() })
+    } else if driven.is_full {
+        Ending::Killed(Cause::Disk { code: own.exit_code() })
     } else {
         own
     };

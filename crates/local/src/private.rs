@@ -6,8 +6,9 @@ use rustix::fd::OwnedFd;
 /// What is left when the space counts as full: less than a program writes at a time.
 const NOTHING_BYTES: u64 = 4096;
 
-/// Whether nothing more can be written there. Never asks the guest, which may lie.
-pub(super) fn is_full(place: &mut Option<OwnedFd>, born: &Born) -> bool {
+/// Whether nothing more can be written there. Never asks the guest, which may lie. The caller must have one thread
+/// only.
+pub(crate) fn is_full(place: &mut Option<OwnedFd>, born: &Born) -> bool {
     if place.is_none() {
         *place = born.open_inside("/tmp");
     }
