@@ -18,10 +18,25 @@ pub(crate) fn added(shell: Shell, script: String) -> String {
 
 const BASH: &str = r#"
 _cofferdam_names() {
-    local names
-    names="$("${COMP_WORDS[0]}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)"
+    local names last piece rest line="$COMP_LINE" words=() i
+    # Bash parts words at a colon. What no blank parts in the line is one word.
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        piece="${COMP_WORDS[i]}"
+        rest="${line#"${line%%[![:blank:]]*}"}"
+        if [[ $i -gt 0 && -n "$rest" && "$rest" == "$line" ]]; then
+            words[${#words[@]} - 1]+="$piece"
+        else
+            words+=("$piece")
+        fi
+        line="${rest#"$piece"}"
+    done
+    last="${words[${#words[@]} - 1]}"
+    names="$("${words[0]}" __complete -- "${words[@]:1}" 2>/dev/null)"
     if [[ -n "$names" ]]; then
-        COMPREPLY=($(compgen -W "$names" -- "${COMP_WORDS[COMP_CWORD]}"))
+        COMPREPLY=($(compgen -W "$names" -- "$last"))
+        # What stands before the last colon stays, and is not written again.
+        [[ "$piece" == ":" ]] && piece=""
+        COMPREPLY=("${COMPREPLY[@]#"${last%"$piece"}"}")
         return 0
     fi
     _cofferdam "$@"

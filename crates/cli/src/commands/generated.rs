@@ -1,8 +1,11 @@
 //! `cofferdam completions` and `cofferdam man`: what is made from the description of the verbs.
 
 use crate::args::{CompletionsArgs, ManArgs, whole};
+use crate::moment::{now_ms, timestamp};
+use crate::surroundings::Surroundings;
 use crate::{exit, live_completion, render};
 use cofferdam_core::{Error, ErrorKind, Result};
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// Prints the completions of a shell.
@@ -20,7 +23,7 @@ pub(super) fn manual(args: &ManArgs) -> Result<u8> {
     match &args.directory {
         None => {
             let mut text = Vec::new();
-            let written = clap_mangen::Man::new(whole()).render(&mut text);
+            let written = page(whole()).render(&mut text);
             written.map_err(|cause| unwritten(Path::new("the manual")).source(cause))?;
             render::print_bytes(&text)?;
         }
@@ -44,13 +47,26 @@ pub(super) fn manual(args: &ManArgs) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// Writes the page of a command and those of its verbs, each of which is of this version.
+/// The page of a command, of this version and day.
+fn page(command: clap::Command) -> clap_mangen::Man {
+    let version = concat!("cofferdam ", env!("CARGO_PKG_VERSION"));
+    clap_mangen::Man::new(command).source(version).manual("Cofferdam").date(day())
+}
+
+/// Today, or the day that whoever packs it says, so that it is the same wherever it is packed.
+fn day() -> String {
+    let said = Surroundings::of_this_process().variables.remove(OsStr::new("SOURCE_DATE_EPOCH"));
+    let said_s: Option<u64> = said.and_then(|text| text.to_str()?.parse().ok());
+    let time = timestamp(said_s.map_or_else(now_ms, |seconds| seconds.saturating_mul(1000)));
+    time.split('T').next().unwrap_or_default().to_owned()
+}
+
+/// Writes the page of a command and those of its verbs.
 fn pages(command: clap::Command, directory: &Path) -> std::io::Result<()> {
     for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
         pages(verb.clone(), directory)?;
     }
-    let version = concat!("cofferdam ", env!("CARGO_PKG_VERSION"));
-    clap_mangen::Man::new(command).source(version).generate_to(directory).map(drop)
+    page(command).generate_to(directory).map(drop)
 }
 
 /// Who asks for the page of a verb means no directory.

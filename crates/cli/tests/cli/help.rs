@@ -189,10 +189,41 @@ fn completions_are_there_for_every_shell() {
     assert_eq!(place.run("completions tcsh").code, 2);
 }
 
+/// Asks for names as bash does, with a stand-in for the program: each line of the answer is one question's.
+const ASK_FOR_IMAGES: &str = r#"
+fake() { [[ "$*" == "__complete -- image rm --x=a:b py"* ]] && printf '%s\n' python:3.12 python:3.13; }
+ask() {
+    COMP_LINE="$1" COMPREPLY=()
+    shift
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _cofferdam_names fake
+    echo "${COMPREPLY[@]}"
+}
+ask "fake image rm --x=a:b  python:3" fake image rm --x = a : b python : 3
+ask "fake image rm --x=a:b  python:" fake image rm --x = a : b python :
+ask "fake image rm --x=a:b  py" fake image rm --x = a : b py
+"#;
+
+#[test]
+fn bash_completes_a_name_over_its_colon() {
+    let script = Place::new("colon").run("completions bash").stdout + ASK_FOR_IMAGES;
+    let asked = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+    let told = String::from_utf8_lossy(&asked.stdout);
+    assert_eq!(told, "3.12 3.13\n3.12 3.13\npython:3.12 python:3.13\n", "{asked:?}");
+}
+
 #[test]
 fn the_manual_has_a_page_for_each_verb() {
     let place = Place::new("man");
-    assert!(place.run("man").stdout.contains(".TH cofferdam"));
+    let title = |variables: &[(&str, &str)]| {
+        let said = place.run_with(["man"], variables).stdout;
+        said.lines().find(|line| line.starts_with(".TH")).unwrap_or_default().to_owned()
+    };
+    let version = concat!("\"cofferdam ", env!("CARGO_PKG_VERSION"), "\" Cofferdam");
+    let packed = title(&[("SOURCE_DATE_EPOCH", "1700000000")]);
+    assert_eq!(packed, format!(".TH cofferdam 1 2023-11-14 {version}"));
+    let today = title(&[]);
+    assert!(today.starts_with(".TH cofferdam 1 2") && today.ends_with(version), "{today}");
     assert_eq!(place.run("man pages").code, 0);
     for verb in VERBS.iter().skip(1).chain(&["config-trust"]) {
         let page = place.path(&format!("work/pages/cofferdam-{verb}.1"));
