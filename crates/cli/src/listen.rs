@@ -2,23 +2,12 @@
 
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_local::is_ignored;
+pub(crate) use cofferdam_local::oneshot::ENDING;
+use cofferdam_local::oneshot::PASSED_ON;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals by which somebody wants this program to end.
-pub(crate) const ENDING: [SignalKind; 4] =
-    [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
-
-/// Signals that are passed on to a command.
-const PASSED_ON: [SignalKind; 6] = [
-    SignalKind::interrupt(),
-    SignalKind::terminate(),
-    SignalKind::hangup(),
-    SignalKind::quit(),
-    SignalKind::user_defined1(),
-    SignalKind::user_defined2(),
-];
 /// How long a signal waits for the command that it is for to be started.
 const STARTED_SOON: Duration = Duration::from_secs(2);
 
@@ -33,9 +22,9 @@ pub(crate) struct Listening {
 impl Listening {
     /// Listens to these, but for what whoever started this program had it ignore: `nohup` is there to outlive
     /// a terminal.
-    pub(crate) fn to(kinds: &[SignalKind]) -> Result<Self> {
-        let heard = kinds.iter().filter(|kind| !is_ignored(kind.as_raw_value()));
-        let heard = heard.map(|kind| Ok((kind.as_raw_value(), one(*kind)?)));
+    pub(crate) fn to(numbers: &[i32]) -> Result<Self> {
+        let heard = numbers.iter().filter(|number| !is_ignored(**number));
+        let heard = heard.map(|number| Ok((*number, one(SignalKind::from_raw(*number))?)));
         Ok(Self { heard: heard.collect::<Result<_>>()?, early: None })
     }
 

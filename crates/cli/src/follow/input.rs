@@ -210,8 +210,7 @@ impl CallersTerminal {
 /// HOSTILE: a command that stands still takes no signal until it goes on, and would hold its caller for ever.
 async fn taken(session: &Session, exec: &ProcessId, number: i32) -> Result<()> {
     session.signal(exec, number).await?;
-    let is_to_end = ENDING.iter().any(|kind| kind.as_raw_value() == number);
-    if is_to_end { session.signal(exec, SIGCONT).await } else { Ok(()) }
+    if ENDING.contains(&number) { session.signal(exec, SIGCONT).await } else { Ok(()) }
 }
 
 /// Passes signals on. Returns only where one comes while another is still on its way.

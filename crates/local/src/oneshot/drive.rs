@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 /// The channel of the one command.
 const CHANNEL: u32 = 1;
 
-/// Signals that the caller passes on to the command.
-const PASSED_ON: [i32; 6] =
+/// Signals that are passed on to a command.
+pub const PASSED_ON: [i32; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
-/// Those of them that are to end it.
-const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+/// Those of them by which somebody wants this program to end.
+pub const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// How long to wait where nothing has a time.
 const LONG: Duration = Duration::from_secs(3600);

@@ -27,6 +27,7 @@ use cofferdam_wire::message::{
     Descendants, Ended, FromProcess, How, News, NotStarted, SetupFailure, Spawn, Stdio, Stream,
 };
 use drive::{Drive, Driven, Killed, StartWatch};
+pub use drive::{ENDING, PASSED_ON};
 pub(crate) use greeting::await_hello;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use screen::Screen;
