@@ -183,16 +183,21 @@ impl Line {
     /// the other side would wait for it for ever: the kernel may refuse descriptors, of which too many are
     /// on their way.
     pub fn drain(&mut self) {
+        if self.settle().is_err() {
+            let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        }
+    }
+
+    /// The same where somebody is to be told why something cannot be sent.
+    pub fn settle(&mut self) -> Result<(), Errno> {
         while !self.waiting.is_empty() {
             match push(&self.socket, &mut self.waiting, SendFlags::empty()) {
                 Ok(()) => self.forget_sent(),
                 Err(Errno::INTR) => {}
-                Err(_) => {
-                    let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
-                    return;
-                }
+                Err(errno) => return Err(errno),
             }
         }
+        Ok(())
     }
 
     /// Sends descriptors to the other side, and waits until they went. Where the kernel takes none, nothing of
@@ -200,18 +205,12 @@ impl Line {
     pub(crate) fn hand(&mut self, descriptors: Vec<OwnedFd>) -> Result<(), Errno> {
         self.drain();
         self.frame(0, Kind::Data, b"", descriptors);
-        while !self.waiting.is_empty() {
-            match push(&self.socket, &mut self.waiting, SendFlags::empty()) {
-                Ok(()) => self.forget_sent(),
-                Err(Errno::INTR) => {}
-                Err(errno) => {
-                    self.waiting.clear();
-                    self.waiting_bytes = 0;
-                    return Err(errno);
-                }
-            }
+        let sent = self.settle();
+        if sent.is_err() {
+            self.waiting.clear();
+            self.waiting_bytes = 0;
         }
-        Ok(())
+        sent
     }
 
     fn forget_sent(&mut self) {

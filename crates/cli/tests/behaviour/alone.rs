@@ -216,5 +216,16 @@ fn descriptors_that_nobody_receives_keep_no_other_sandbox_from_handing_over_its_
         place.says(&["exec", "beside", "--", "true"], 0);
         flood.kill().unwrap();
         flood.wait().unwrap();
+        // Root's programs may send as many as they want.
+        if !place.is_root() {
+            let mut flood = place.host(PYTHON);
+            let mut flood = started(flood.args(["-c", FLOOD]).stdout(Stdio::piped()));
+            let said = lines_of(flood.stdout.take().unwrap()).recv_timeout(SOON).unwrap();
+            assert_eq!(said, "ETOOMANYREFS");
+            let refused = place.says(&["run", "--", "true"], 125);
+            flood.kill().unwrap();
+            flood.wait().unwrap();
+            assert!(refused.stderr.contains("ulimit -n"), "{refused:?}");
+        }
     });
 }

@@ -130,6 +130,8 @@ pub(crate) fn drive<'a>(
     wanted.retain(|signal| !sys::is_ignored(*signal));
     let signals = sys::signals(&wanted).map_err(|e| io_error("watch signals", e))?;
     line.message(CHANNEL, &HostOpens::Spawn(Box::new(spawn)), descriptors);
+    // The kernel may take no descriptors now, and nobody would ever hear of the command.
+    line.settle().map_err(|errno| io_error("hand its streams to the command", errno))?;
     let deadline = drive.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut all = Loop {
         drive,
