@@ -1,5 +1,6 @@
 //! From an [`Error`] to a sentence or an object. The only place that prints one.
 
+use crate::blocking::NotTaken;
 use crate::exit;
 use crate::render::{self, plain};
 use crate::verb::{Glance, VerbName};
@@ -25,8 +26,14 @@ pub(crate) fn print(glance: Glance, error: Error) -> u8 {
 const ROOM: &str =
     "Free some space on that disk, or set COFFERDAM_HOME to a directory on another one.";
 
+/// The same of where the caller wants it.
+pub(crate) const ROOM_THERE: &str = "Make room where it goes, or have it go elsewhere.";
+
+/// What helps where a disk fails.
+const DISK: &str = "See what the kernel says of that disk (`dmesg`), then try again.";
+
 /// Whatever could not be opened: where this process may open no more, nothing else helps. Whatever could not be
-/// written on a full disk wants room, unless the error knows better.
+/// written on a full disk wants room, unless the error knows better; a disk that fails wants to be looked at.
 fn advised(error: Error) -> Error {
     let causes = std::iter::successors(StdError::source(&error), |cause| StdError::source(*cause));
     let is = |errno: Errno| {
@@ -36,10 +43,16 @@ fn advised(error: Error) -> Error {
         })
     };
     let (opens_no_more, is_full) = (is(Errno::MFILE), is(Errno::NOSPC) || is(Errno::DQUOT));
+    let is_callers = causes.clone().any(|cause| {
+        let within = cause.downcast_ref().and_then(std::io::Error::get_ref);
+        matches!(within, Some(within) if within.is::<NotTaken>())
+    });
     if opens_no_more {
         error.hint(MORE_FILES)
     } else if is_full && error.hint.is_none() {
-        error.hint(ROOM)
+        error.hint(if is_callers { ROOM_THERE } else { ROOM })
+    } else if is(Errno::IO) && error.hint.is_none() {
+        error.hint(DISK)
     } else {
         error
     }
@@ -142,7 +155,23 @@ mod tests {
             assert_eq!(advised(error(errno)).hint.as_deref(), Some(ROOM));
             assert_eq!(advised(error(errno).hint("Do.")).hint.as_deref(), Some("Do."));
         }
+        assert_eq!(advised(error(Errno::IO)).hint.as_deref(), Some(DISK));
         assert_eq!(advised(error(Errno::ACCESS)).hint, None);
+    }
+
+    #[test]
+    fn where_the_caller_has_output_go_is_named_where_it_is_full() {
+        use crate::blocking::Outgoing;
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut out = Outgoing::to_file(full, std::path::Path::new("out.tar"));
+        let cause = out.write_all(b"x").unwrap_err();
+        assert_eq!(cause.kind(), std::io::ErrorKind::StorageFull);
+        let error = advised(Error::new(ErrorKind::Io, "pass on what was read").source(cause));
+        assert!(error.chain().contains("write to \"out.tar\": No space left"), "{error:?}");
+        assert_eq!(error.hint.as_deref(), Some(ROOM_THERE));
+        let cause = std::io::Error::from(Errno::NOSPC);
+        let error = crate::beside::local("write", std::path::Path::new("out.pdf"), cause);
+        assert_eq!(advised(error).hint.as_deref(), Some(ROOM_THERE));
     }
 
     #[test]
