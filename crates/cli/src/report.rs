@@ -58,6 +58,32 @@ fn advised(error: Error) -> Error {
     }
 }
 
+/// Where something makes no sense that a file says, and not the command line: names the file. Other errors stay.
+pub(crate) fn of_file(what: &str, error: Error) -> Error {
+    if error.kind != ErrorKind::Usage {
+        return error;
+    }
+    let hint = error.hint.clone();
+    let told = Error::new(error.kind, format!("{what} cannot be used"));
+    Error { hint, ..told }.source(Said(error))
+}
+
+/// What is wrong with what a file says.
+#[derive(Debug)]
+struct Said(Error);
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl StdError for Said {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        StdError::source(&self.0)
+    }
+}
+
 /// Prints one line about a run on standard error.
 pub(crate) fn note(text: &str) {
     let Style { name, end, .. } = style();
@@ -97,10 +123,12 @@ fn style() -> Style {
 
 fn sentence(verb: VerbName, error: &Error, style: Style) -> String {
     let Style { name, hint, end } = style;
+    let is_of_file = error.source.as_ref().is_some_and(|source| source.is::<Said>());
     let doing = match error.kind {
-        ErrorKind::Usage => "read the command line",
+        ErrorKind::Usage if !is_of_file => "read the command line",
         ErrorKind::Config => "read the configuration",
-        ErrorKind::NotFound
+        ErrorKind::Usage
+        | ErrorKind::NotFound
         | ErrorKind::Conflict
         | ErrorKind::PathEscape
         | ErrorKind::NotAFile
@@ -134,6 +162,23 @@ mod tests {
             sentence(VerbName::Run, &error, PLAIN),
             "cofferdam: failed to run the command: mount /proc: permission denied\n\nhint: Do.\n"
         );
+    }
+
+    #[test]
+    fn what_a_file_says_is_no_fault_of_the_command_line() {
+        let wrong = |kind| {
+            let cause = Error::new(kind, "line 3").source(Error::new(ErrorKind::Io, "why"));
+            of_file("the patch a.diff", cause.hint("Do."))
+        };
+        assert_eq!(
+            sentence(VerbName::File, &wrong(ErrorKind::Usage), PLAIN),
+            "cofferdam: failed to work on the files: the patch a.diff cannot be used: line 3: why\n\nhint: Do.\n"
+        );
+        assert_eq!(wrong(ErrorKind::Usage).kind, ErrorKind::Usage, "the exit code stays");
+        assert_eq!(wrong(ErrorKind::Conflict).message, "line 3");
+        // The control.
+        let usage = Error::new(ErrorKind::Usage, "no such flag");
+        assert!(sentence(VerbName::File, &usage, PLAIN).contains("read the command line"));
     }
 
     #[test]
