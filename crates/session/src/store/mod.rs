@@ -351,7 +351,8 @@ impl std::error::Error for Said {}
 
 fn damaged(path: &Path) -> Error {
     Error::new(ErrorKind::Io, format!("{} is damaged", path.display())).hint(
-        "Put a good copy in its place, or move it away: the sessions that it held are then ended.",
+        "Put a good copy in its place, or move it away: the sessions that it held are then ended, and `cofferdam gc` removes \
+         what they had.",
     )
 }
 
