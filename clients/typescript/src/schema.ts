@@ -4740,9 +4740,14 @@ export interface components {
              */
             from?: number | null;
             /**
+             * @description Whether the session works in a copy of the workspace. Of what landed it sees what the point has, and its next
+             *     `apply` would take the rest back.
+             */
+            in_copy?: boolean;
+            /**
              * Format: uint64
              * @description How many changes `apply` has landed since the point was made. They are in the workspace itself and stay there,
-             *     so that the session sees them still.
+             *     so that the session sees them still, unless it works in a copy.
              * @default 0
              */
             landed?: number;

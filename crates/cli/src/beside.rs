@@ -1,5 +1,6 @@
 //! Files of this machine that come to be whole or not at all.
 
+use crate::report::ROOM_THERE;
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -100,10 +101,14 @@ pub(crate) fn local(verb: &str, path: &Path, cause: io::Error) -> Error {
     } else {
         ErrorKind::Io
     };
+    let is_full = is(io::ErrorKind::StorageFull) || is(io::ErrorKind::QuotaExceeded);
     let error = Error::new(kind, format!("{verb} {path:?}")).source(cause);
-    match kind == ErrorKind::NotFound {
-        true => error.hint("Name a file of this machine that is there."),
-        false => error,
+    if is_full {
+        error.hint(ROOM_THERE)
+    } else if kind == ErrorKind::NotFound {
+        error.hint("Name a file of this machine that is there.")
+    } else {
+        error
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
         // Whoever read it has read enough, as `head` does.
         Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(cause) => Err(Error::new(ErrorKind::Io, "write to standard output")
-            .hint("Make room where it goes; what is not shown there is lost.")
+            .hint("Make room where it goes. What was asked for may be done all the same: look before you repeat it.")
             .source(cause)),
         Ok(()) => Ok(()),
     }

@@ -1,5 +1,6 @@
 //! From an [`Error`] to a sentence or an object. The only place that prints one.
 
+use crate::blocking::NotTaken;
 use crate::exit;
 use crate::render::{self, plain};
 use crate::verb::{Glance, VerbName};
@@ -36,14 +37,46 @@ fn advised(error: Error) -> Error {
         })
     };
     let (opens_no_more, is_full) = (is(Errno::MFILE), is(Errno::NOSPC) || is(Errno::DQUOT));
+    let is_callers = causes.clone().any(|cause| {
+        let within = cause.downcast_ref().and_then(std::io::Error::get_ref);
+        matches!(within, Some(within) if within.is::<NotTaken>())
+    });
     if opens_no_more {
         error.hint(MORE_FILES)
     } else if is(Errno::TOOMANYREFS) {
         error.hint(FEWER_ON_THEIR_WAY)
     } else if is_full && error.hint.is_none() {
-        error.hint(ROOM)
+        error.hint(if is_callers { ROOM_THERE } else { ROOM })
+    } else if is(Errno::IO) && error.hint.is_none() {
+        error.hint(DISK)
     } else {
         error
+    }
+}
+
+/// Where something makes no sense that a file says, and not the command line: names the file. Other errors stay.
+pub(crate) fn of_file(what: &str, error: Error) -> Error {
+    if error.kind != ErrorKind::Usage {
+        return error;
+    }
+    let hint = error.hint.clone();
+    let told = Error::new(error.kind, format!("{what} cannot be used"));
+    Error { hint, ..told }.source(Said(error))
+}
+
+/// What is wrong with what a file says.
+#[derive(Debug)]
+struct Said(Error);
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl StdError for Said {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        StdError::source(&self.0)
     }
 }
 
@@ -86,10 +119,12 @@ fn style() -> Style {
 
 fn sentence(verb: VerbName, error: &Error, style: Style) -> String {
     let Style { name, hint, end } = style;
+    let is_of_file = error.source.as_ref().is_some_and(|source| source.is::<Said>());
     let doing = match error.kind {
-        ErrorKind::Usage => "read the command line",
+        ErrorKind::Usage if !is_of_file => "read the command line",
         ErrorKind::Config => "read the configuration",
-        ErrorKind::NotFound
+        ErrorKind::Usage
+        | ErrorKind::NotFound
         | ErrorKind::Conflict
         | ErrorKind::PathEscape
         | ErrorKind::NotAFile
@@ -145,7 +180,23 @@ mod tests {
             assert_eq!(advised(error(errno)).hint.as_deref(), Some(ROOM));
             assert_eq!(advised(error(errno).hint("Do.")).hint.as_deref(), Some("Do."));
         }
+        assert_eq!(advised(error(Errno::IO)).hint.as_deref(), Some(DISK));
         assert_eq!(advised(error(Errno::ACCESS)).hint, None);
+    }
+
+    #[test]
+    fn where_the_caller_has_output_go_is_named_where_it_is_full() {
+        use crate::blocking::Outgoing;
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut out = Outgoing::to_file(full, std::path::Path::new("out.tar"));
+        let cause = out.write_all(b"x").unwrap_err();
+        assert_eq!(cause.kind(), std::io::ErrorKind::StorageFull);
+        let error = advised(Error::new(ErrorKind::Io, "pass on what was read").source(cause));
+        assert!(error.chain().contains("write to \"out.tar\": No space left"), "{error:?}");
+        assert_eq!(error.hint.as_deref(), Some(ROOM_THERE));
+        let cause = std::io::Error::from(Errno::NOSPC);
+        let error = crate::beside::local("write", std::path::Path::new("out.pdf"), cause);
+        assert_eq!(advised(error).hint.as_deref(), Some(ROOM_THERE));
     }
 
     #[test]

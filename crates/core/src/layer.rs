@@ -211,6 +211,8 @@ pub struct ApplyReport {
     pub applied: Vec<Change>,
     /// What did not, each with its reason.
     pub kept: Vec<Change>,
+    /// Why what it took to land them could not be cleared away, with its causes. Whoever comes next tries again.
+    pub not_cleared: Option<String>,
 }
 
 /// Changes that are to be dropped from a layer.

@@ -353,8 +353,9 @@ struct Search<'a> {
     found: ControlFiles,
     /// Git directories that others share and that were looked at.
     shared: BTreeSet<String>,
-    /// Directories in which links were looked for.
-    listed: BTreeSet<String>,
+    /// Directories in which links were looked for, each with whether it was taken for one of objects, and for one of
+    /// what leads git elsewhere by its content.
+    listed: BTreeSet<(String, bool, bool)>,
     /// Configurations that were read, and for which work trees.
     read: BTreeSet<(String, Vec<String>)>,
     /// How many bytes of configurations were read, and how many of what they name was looked for.

@@ -81,7 +81,7 @@ impl Session {
 
     /// Makes the workspace what the session has, at the paths of the order: all that can land, or, with
     /// an error, nothing. The session stands still meanwhile and goes on as it was; what landed is no
-    /// change any more.
+    /// change any more. Where what it took to land them cannot be cleared away, the error says that they did.
     pub async fn apply(&self, order: &ApplyOrder) -> Result<ApplyReport> {
         self.held(async |held| {
             let _underway = (!order.dry_run).then(|| self.begin_outside(Outside::Apply));
@@ -92,6 +92,11 @@ impl Session {
                 let (kind, data) = events::applied(incarnation, &report);
                 let done = format!("what was to land has landed ({})", report.applied.len());
                 held.desk.tell(NewEvent::now(kind, data), &done).await?;
+                if let Some(why) = &report.not_cleared {
+                    let what = format!("{done}, but what that took is not cleared away: {why}");
+                    return Err(Error::new(ErrorKind::Io, what)
+                        .hint("Whoever uses Cofferdam next tries again; `cofferdam gc` says what it could not do."));
+                }
             }
             Ok(report)
         })

@@ -6,16 +6,18 @@
 use crate::answer::{CALL_LIMIT, within};
 use crate::carries::{self, Which};
 use crate::desk::Desk;
+use crate::places::Places;
 use crate::sessions::Inner;
 use crate::staging::{self, Changes};
 use crate::store::{Row, Scope, blocking, briefly};
-use crate::{Event, Phase, SessionId, Sessions, now_ms, snapshot};
+use crate::{Event, Phase, SessionId, Sessions, home, now_ms, snapshot};
 use cofferdam_core::{
-    DestroyReason, DurableBackend, Error, Found, Result, SandboxId, SandboxStatus,
+    DestroyReason, DurableBackend, Error, ErrorKind, Found, Result, SandboxId, SandboxStatus,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 
 /// How much is looked at.
@@ -78,7 +80,7 @@ pub enum GcKind {
     OrphanEnded,
     /// A sandbox of an earlier incarnation is ended.
     StaleEnded,
-    /// What a process that was killed left on the machine is removed.
+    /// What a process that was killed, or a session that is not there, left on the machine is removed.
     Swept,
 }
 
@@ -118,6 +120,9 @@ pub(crate) async fn reap(sessions: &Sessions, how: Thoroughness) -> Result<GcRep
         };
         orphans(inner, (&backend, all), how, &mut report).await?;
         sweep((&backend, &known), how, &mut report).await;
+    }
+    if how != Thoroughness::Quick {
+        sweep_places(inner, how, &mut report).await?;
     }
     if how == Thoroughness::Full {
         retire_locks(inner).await?;
@@ -400,6 +405,64 @@ pub(crate) async fn end_strays(
         }
     }
     Ok(())
+}
+
+/// Removes the homes and layers of sessions that are not there any more.
+async fn sweep_places(inner: &Arc<Inner>, how: Thoroughness, report: &mut GcReport) -> Result<()> {
+    let places = inner.places.clone();
+    for id in blocking(move || have_places(&places)).await? {
+        if inner.store.get(&id).await?.is_some() {
+            continue;
+        }
+        // ORDER: taken first. Whoever begins a session holds its lock before there is a row.
+        let Some(lock) = inner.locks.try_take(id.as_str())? else { continue };
+        if inner.store.get(&id).await?.is_some() {
+            continue;
+        }
+        let swept = match how {
+            Thoroughness::DryRun => Ok(Some(GcKind::Swept)),
+            Thoroughness::Quick | Thoroughness::Full => sweep_place(inner, &id).await,
+        };
+        report.take(id.as_str(), swept);
+        lock.retire();
+    }
+    Ok(())
+}
+
+/// The sessions of which there is a home or a layer.
+fn have_places(places: &Places) -> Result<BTreeSet<SessionId>> {
+    let mut all = BTreeSet::new();
+    for parent in [places.homes(), places.kept()] {
+        let failed = |e: io::Error| {
+            Error::new(ErrorKind::Io, format!("list {}", parent.display())).source(e)
+        };
+        let entries = match std::fs::read_dir(&parent) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries.map_err(failed)?,
+        };
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name().into_string().ok();
+            all.extend(name.and_then(|name| SessionId::new(name).ok()));
+        }
+    }
+    Ok(all)
+}
+
+/// Removes the home and the layer of a session, unless a sandbox that could not be ended uses them.
+async fn sweep_place(inner: &Arc<Inner>, id: &SessionId) -> Result<Option<GcKind>> {
+    for backend in &inner.backends {
+        let all = within(CALL_LIMIT, "list its sandboxes", backend.ids()).await?;
+        if all.iter().filter_map(SessionId::of).any(|(of, _)| of == *id) {
+            return Ok(None);
+        }
+    }
+    let (places, name) = (inner.places.clone(), id.to_string());
+    blocking(move || {
+        home::remove(&places.homes(), &name)?;
+        home::remove(&places.kept(), &name)
+    })
+    .await?;
+    Ok(Some(GcKind::Swept))
 }
 
 /// Removes the files of locks that belong to no session any more.

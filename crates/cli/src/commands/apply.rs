@@ -7,7 +7,9 @@ use super::layer::{print_changes, print_kept};
 use crate::meter::Meter;
 use crate::{exit, render, report, screen, sessions};
 use clap::Args;
-use cofferdam_core::{ApplyOrder, Change, Error, ErrorKind, GuestPath, Held, Result, Standing};
+use cofferdam_core::{
+    ApplyOrder, Change, Conflict, Error, ErrorKind, GuestPath, Held, Result, Standing,
+};
 use cofferdam_session::objects::{AppliedChanges, LayerChange};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -152,12 +154,31 @@ fn remedies(session: &str, kept: &[Standing]) -> Vec<String> {
     if kept.iter().any(|standing| matches!(standing, Standing::Conflict(_))) {
         all.push(format!(
             "of a conflict, `cofferdam diff {session} PATH` shows both sides, `cofferdam file download \
-             {session} PATH FILE` brings out the session's, `cofferdam discard {session} PATH` lets the \
-             workspace's be, and `cofferdam apply {session} --overwrite PATH` puts the session's in its place"
+             {session} PATH FILE` brings out the session's, and `cofferdam discard {session} PATH` lets the \
+             workspace's be"
+        ));
+    }
+    if kept.contains(&Standing::Conflict(Conflict::Changed)) {
+        all.push(format!(
+            "where a file or link changed there, `cofferdam apply {session} --overwrite PATH` puts the session's in \
+             its place"
         ));
     }
     if kept.contains(&Standing::Held(Held::Protected)) {
         all.push(format!("what is protected lands by name: `cofferdam apply {session} PATH`"));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remedy_is_told_where_it_helps() {
+        let overwrites = |standing| remedies("s", &[standing]).concat().contains("--overwrite");
+        assert!(overwrites(Standing::Conflict(Conflict::Changed)));
+        assert!(!overwrites(Standing::Conflict(Conflict::Gone)), "nothing is there to be replaced");
+        assert!(!overwrites(Standing::Held(Held::Protected)));
+    }
 }

@@ -1,10 +1,10 @@
 //! `cofferdam file edit`.
 
 use super::file::{AnswerOptions, Target};
-use super::file_input::read_input;
+use super::file_input::{named, read_input};
 use super::file_patch::EXIT_CODES;
 use crate::door::Session;
-use crate::{exit, render};
+use crate::{exit, render, report};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::Doing;
@@ -110,9 +110,9 @@ fn edits(args: &EditArgs) -> Result<Vec<Edit>> {
     };
     let text = read_input(file, MAX_EDITS_BYTES)?;
     let said: Vec<SaidEdit> = serde_json::from_slice(&text).map_err(|e| {
-        Error::new(ErrorKind::Usage, format!("{} holds no edits", file.display()))
-            .source(e)
-            .hint("Write a JSON list of objects with old and new.")
+        let what = Error::new(ErrorKind::Usage, "it holds no edits").source(e);
+        let what = what.hint("Write a JSON list of objects with old and new.");
+        report::of_file(&named(file, "the list of edits"), what)
     })?;
     Ok(said.iter().map(|said| edit(&said.old, &said.new, said.all)).collect())
 }

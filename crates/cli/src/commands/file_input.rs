@@ -26,6 +26,14 @@ pub(super) fn read_input(path: &Path, max_bytes: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// What was read, to be told of.
+pub(super) fn named(path: &Path, what: &str) -> String {
+    match path == Path::new("-") {
+        true => format!("{what} of standard input"),
+        false => format!("{what} {}", path.display()),
+    }
+}
+
 /// HOSTILE: a pipe that a command put in the place of a file would be waited for. One that the caller made is
 /// a descriptor, as of `<(…)`, and read as one.
 fn opened(path: &Path) -> std::io::Result<File> {

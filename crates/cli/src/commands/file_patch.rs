@@ -1,9 +1,9 @@
 //! `cofferdam file patch`.
 
 use super::file::AnswerOptions;
-use super::file_input::read_input;
+use super::file_input::{named, read_input};
 use crate::door::Session;
-use crate::{exit, render};
+use crate::{exit, render, report};
 use clap::Args;
 use cofferdam_core::Result;
 use cofferdam_session::objects::FilePatch;
@@ -64,7 +64,8 @@ pub(super) async fn perform(args: &PatchArgs, session: &Session) -> Result<u8> {
         doing: if args.dry_run { Doing::DryRun } else { Doing::Real },
         way: if args.reverse { Way::Reverse } else { Way::Forward },
     };
-    let patched = session.apply_patch(&text, options).await?;
+    let patched = session.apply_patch(&text, options).await;
+    let patched = patched.map_err(|e| report::of_file(&named(&args.patch, "the patch"), e))?;
     let refused = patched.report.outcome == PatchOutcome::Refused;
     match args.answer.json {
         true => render::print_json(&FilePatch {

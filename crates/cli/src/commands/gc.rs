@@ -65,6 +65,6 @@ fn said(action: GcKind) -> &'static str {
         GcKind::Told => "new deadlines: told",
         GcKind::OrphanEnded => "a sandbox without a session: ended",
         GcKind::StaleEnded => "a sandbox of before: ended",
-        GcKind::Swept => "of a process that was killed: removed",
+        GcKind::Swept => "left by what is not there any more: removed",
     }
 }

@@ -1,9 +1,9 @@
 //! The manifest that a session is made with.
 
-use super::file_input::read_input;
+use super::file_input::{named, read_input};
 use crate::config::{self, OpenedFile};
-use crate::places;
 use crate::surroundings::Surroundings;
+use crate::{places, report};
 use cofferdam_core::{Error, ErrorKind, Result};
 use cofferdam_session::manifest::{Checked, MAX_MANIFEST_BYTES, Manifest, Provisions};
 use std::path::Path;
@@ -21,7 +21,8 @@ pub(crate) fn provisions(
     if let Some(workspace) = workspace {
         refuse_unapproved((file, text), &checked, workspace, &Surroundings::of_this_process())?;
     }
-    Ok(Some(Arc::new(checked.load(base(file))?)))
+    let loaded = checked.load(base(file)).map_err(|e| of_manifest(file, e))?;
+    Ok(Some(Arc::new(loaded)))
 }
 
 /// The same as a manifest that says all by itself, for a server: what it brings of this machine is in it.
@@ -31,7 +32,8 @@ pub(crate) fn inlined(file: Option<&Path>, here: &Surroundings) -> Result<Option
     let text = read_input(file, MAX_MANIFEST_BYTES)?;
     let checked = checked(file, &text)?;
     refuse_unapproved((file, text), &checked, here.directory()?, here)?;
-    checked.inlined(base(file), &here.state_directory()?).map(Some)
+    let inlined = checked.inlined(base(file), &here.state_directory()?);
+    inlined.map(Some).map_err(|e| of_manifest(file, e))
 }
 
 /// HOSTILE: a command in a sandbox may have written one that lies in its workspace. What that would take from
@@ -77,23 +79,28 @@ fn base(file: &Path) -> &Path {
 }
 
 fn checked(file: &Path, text: &[u8]) -> Result<Checked> {
-    let manifest: Manifest = match file.extension().and_then(|ending| ending.to_str()) {
-        Some("json") => serde_json::from_slice(text).map_err(|e| wrong(file, &e.to_string()))?,
-        Some("toml") => {
-            let text = std::str::from_utf8(text).map_err(|e| wrong(file, &e.to_string()))?;
-            toml::from_str(text).map_err(|e| wrong(file, &place_and_reason(text, &e)))?
-        }
-        Some(_) | None => {
-            let what = format!("{} is no manifest", file.display());
-            return Err(Error::new(ErrorKind::Usage, what)
-                .hint("Give it a name that ends in .toml or .json."));
-        }
-    };
-    manifest.check()
+    let checked = parsed(file, text).and_then(|manifest| manifest.check());
+    checked.map_err(|e| of_manifest(file, e))
 }
 
-fn wrong(file: &Path, why: &str) -> Error {
-    Error::new(ErrorKind::Usage, format!("{} holds no manifest: {why}", file.display())).hint(
+fn parsed(file: &Path, text: &[u8]) -> Result<Manifest> {
+    match file.extension().and_then(|ending| ending.to_str()) {
+        Some("json") => serde_json::from_slice(text).map_err(|e| wrong(&e.to_string())),
+        Some("toml") => {
+            let text = std::str::from_utf8(text).map_err(|e| wrong(&e.to_string()))?;
+            toml::from_str(text).map_err(|e| wrong(&place_and_reason(text, &e)))
+        }
+        Some(_) | None => Err(Error::new(ErrorKind::Usage, "its name says no format")
+            .hint("Give it a name that ends in .toml or .json.")),
+    }
+}
+
+fn of_manifest(file: &Path, error: Error) -> Error {
+    report::of_file(&named(file, "the manifest"), error)
+}
+
+fn wrong(why: &str) -> Error {
+    Error::new(ErrorKind::Usage, why).hint(
         "An entry is a table `[[entries]]` with a type (file, directory, link, …), a path and more; see \
          `cofferdam config schema manifest`.",
     )

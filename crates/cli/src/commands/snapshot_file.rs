@@ -1,6 +1,7 @@
 //! `cofferdam snapshot export` and `cofferdam snapshot import`.
 
 use crate::beside::{Beside, local, there_already};
+use crate::blocking::Outgoing;
 use crate::door::Export;
 use crate::meter::{Counting, Meter};
 use crate::surroundings::Surroundings;
@@ -128,10 +129,12 @@ pub(super) fn export(args: &ExportArgs) -> Result<u8> {
             // Of our own, so that nobody else holds what is not written yet.
             let stdout = io::stdout().as_fd().try_clone_to_owned();
             let stdout = File::from(stdout.map_err(|cause| local("write", path, cause))?);
+            let stdout = Outgoing::to_stdout(stdout);
             write(export, meter.counting(stdout, None), args.gzip).await?
         } else {
             let beside = Beside::new(path, 0o600)?;
             let file = beside.file.try_clone().map_err(|cause| local("write", path, cause))?;
+            let file = Outgoing::to_file(file, path);
             let exported = write(export, meter.counting(file, None), args.gzip).await?;
             beside.take_place(path, args.replace)?;
             exported
@@ -145,7 +148,11 @@ pub(super) fn export(args: &ExportArgs) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-async fn write(export: Export, file: Counting<File>, gzip: bool) -> Result<SnapshotExported> {
+async fn write(
+    export: Export,
+    file: Counting<Outgoing<File>>,
+    gzip: bool,
+) -> Result<SnapshotExported> {
     let unwritten = |cause| Error::new(ErrorKind::Io, "write the exported snapshot").source(cause);
     if gzip {
         let encoder = GzEncoder::new(BufWriter::new(file), Compression::default());

@@ -114,8 +114,15 @@ pub(super) fn tell(done: &UndoReport) {
         report::note(&format!("what the session had could not be kept: {why}"));
     }
     if done.landed > 0 {
+        let seen = match done.in_copy {
+            false => "where the session sees it",
+            true => {
+                "and the session, which works in a copy, sees what its point has of it: its next `apply` would take the \
+                 rest back"
+            }
+        };
         report::note(&format!(
-            "what was applied since point {} stays in the workspace, where the session sees it (changes: {})",
+            "what was applied since point {} stays in the workspace, {seen} (changes: {})",
             done.to, done.landed
         ));
     }

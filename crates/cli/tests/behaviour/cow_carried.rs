@@ -224,6 +224,15 @@ fn an_export_that_cannot_be_written_leaves_nothing() {
         let line = format!("exec {} snapshot export s 1 >/dev/full", place.program());
         let said = outcome(place.host("sh").args(["-c", &line]), SOON);
         assert_eq!(said.code(), Some(1), "{said:?}");
+        // Whatever goes out says where it did not find room, which is not where Cofferdam keeps things.
+        for words in ["snapshot export s 1", "file export s", "file read s big", "diff s"] {
+            let line = format!("exec {} {words} >/dev/full", place.program());
+            let said = outcome(place.host("sh").args(["-c", &line]), SOON);
+            for part in ["standard output", "No space left", "Make room where it goes"] {
+                assert!(said.stderr.contains(part), "{words}: {said:?}");
+            }
+            assert!(!said.stderr.contains("COFFERDAM_HOME"), "{words}: {said:?}");
+        }
         let line = format!("exec {} snapshot export s 1 | head -c 9", place.program());
         outcome(place.host("sh").args(["-c", &line]), SOON);
         let to = place.base.join("home/one");

@@ -291,3 +291,24 @@ fn what_cannot_be_copied_is_named_and_does_not_land() {
         place.says(&["rm", "s"], 0);
     });
 }
+
+#[test]
+fn what_was_applied_stays_over_an_undo_in_a_copy_which_says_that_it_would_be_taken_back() {
+    everyone(|place| {
+        place.write("f", "real\n");
+        place.says(&["create", "--cow=copy", "--name", "s"], 0);
+        place.says(&["exec", "s", "--shell", "echo two > f; echo n > new"], 0);
+        place.says(&["apply", "s"], 0);
+        let said = place.says(&["undo", "s", "--dry-run", "--json"], 0).object();
+        assert_eq!((&said["landed"], &said["in_copy"]), (&2.into(), &true.into()), "{said}");
+        let said = place.says(&["undo", "s"], 0);
+        for words in ["stays in the workspace, and", "works in a copy", "changes: 2"] {
+            assert!(said.stderr.contains(words), "{words}: {said:?}");
+        }
+        // What it says is so.
+        assert_eq!(place.says(&["exec", "s", "--shell", "cat f; ls"], 0).text(), "real\nf\n");
+        place.says(&["apply", "s"], 0);
+        assert_eq!(fs::read_to_string(place.workspace.join("f")).unwrap(), "real\n");
+        assert!(!place.workspace.join("new").exists());
+    });
+}

@@ -1,11 +1,13 @@
 //! What a copy-on-write session changed: printed, applied, discarded.
 
 use crate::cow_tree::tree;
-use crate::place::{Place, SOON, everyone, outcome, until};
+use crate::place::{Place, SOON, everyone, outcome, skipped, until};
 use crate::schema::is_valid;
 use crate::sessions::phase;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
 
 /// A repository with some files, and a session that changed them.
 fn fill(place: &Place) {
@@ -275,5 +277,32 @@ fn history_without_its_index_is_said_and_a_rehearsal_says_what_would_be() {
         );
         let landed = place.says(&["apply", "s"], 1);
         assert!(landed.stderr.contains("history landed without .git/index"), "{landed:?}");
+    });
+}
+
+/// Makes a directory take no new name, or does not any more. Says whether this can be done here.
+fn close(directory: &Path, how: &str) -> bool {
+    Command::new("chattr").arg(how).arg(directory).status().is_ok_and(|done| done.success())
+}
+
+#[test]
+fn what_landed_is_among_the_events_where_clearing_up_fails() {
+    everyone(|place| {
+        fill(place);
+        let kept = fs::read_dir(place.state.join("kept")).unwrap().next().unwrap().unwrap();
+        let layer = kept.path().join("cow");
+        if !close(&layer, "+i") {
+            return skipped("chattr", "no directory can be closed to its owner");
+        }
+        let said = place.say(&["apply", "s", "gone", "new"]);
+        assert!(close(&layer, "-i"));
+        assert_eq!(said.code(), Some(1), "{said:?}");
+        assert!(said.stderr.contains("what was to land has landed (4)"), "{said:?}");
+        assert!(place.workspace.join("new/deep/n").exists());
+        let events = place.says(&["events", "s"], 0).text();
+        assert!(events.contains("applied=4"), "{events}");
+        // Whoever comes next clears up, and nothing is left to land.
+        place.says(&["gc"], 0);
+        assert!(!names(place).contains("new"), "{}", names(place));
     });
 }

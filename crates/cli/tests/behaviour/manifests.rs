@@ -86,6 +86,10 @@ fn is_refused(place: &Place, text: &str, code: i32, word: &str) {
     let file = manifest(place, "bad.toml", &format!("version = 1\n{text}"));
     let said = place.says(&["create", "--name", "s", "--manifest", &file], code);
     assert!(said.stderr.contains(word), "{text}: {said:?}");
+    if code == 2 {
+        let told = format!("failed to make the session: the manifest {file} cannot be used: ");
+        assert!(said.stderr.contains(&told), "{text}: {said:?}");
+    }
     let left = place.says(&["ls", "--json"], 0).object();
     assert_eq!(left["sessions"].as_array().map(Vec::len), Some(0), "{text}: {left}");
 }

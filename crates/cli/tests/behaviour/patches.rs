@@ -131,7 +131,9 @@ fn a_patch_that_does_not_fit_changes_nothing_and_says_where() {
         let said = patch(place, ALL.as_bytes(), &[], 1);
         assert!(said.text().contains("refused") && said.text().contains("gone.txt"), "{said:?}");
         assert_eq!(seen(&place.workspace), before);
-        patch(place, b"no patch at all\n", &[], 2);
+        let said = patch(place, b"no patch at all\n", &[], 2);
+        let told = "failed to work on the files: the patch of standard input cannot be used: ";
+        assert!(said.stderr.contains(told), "{said:?}");
         let out = b"--- a/../x\n+++ b/../x\n@@ -0,0 +1 @@\n+x\n";
         let said = patch(place, out, &["--json"], 1).object();
         assert_eq!(said["error"]["kind"].as_str(), Some("path_escape"), "{said}");

@@ -13,11 +13,17 @@ use rustix::io::Errno;
 /// Makes a directory and those above it. One that is there is what was asked for.
 pub(super) fn make_directory(root: &Root, path: &ByteString) -> Result<Answer, Failure> {
     let place = root.place(path, Missing::Make)?;
-    let Some(name) = &place.name else { return Ok(Answer::Made { created: false }) };
+    let Some(name) = place.name.clone() else {
+        place.keep();
+        return Ok(Answer::Made { created: false });
+    };
     match rustix::fs::mkdirat(place.directory(), name.as_slice(), NEW_DIRECTORY) {
-        Ok(()) => Ok(Answer::Made { created: true }),
+        Ok(()) => {
+            place.keep();
+            Ok(Answer::Made { created: true })
+        }
         Err(Errno::EXIST) => {
-            let stat = look_at(place.directory(), name)
+            let stat = look_at(place.directory(), &name)
                 .map_err(|e| failed(e, "it cannot be looked at"))?;
             let kind = FileType::from_raw_mode(stat.st_mode);
             if kind == FileType::Directory {
@@ -48,6 +54,7 @@ pub(super) fn rename(root: &Root, order: &Move) -> Result<Answer, Failure> {
             _ => failed(errno, "it cannot be moved"),
         },
     )?;
+    to.keep();
     Ok(Answer::Done)
 }
 
@@ -71,4 +78,31 @@ pub(super) fn set_mode(root: &Root, path: &ByteString, mode: u32) -> Result<Answ
     rustix::fs::chmodat(CWD, itself, mode, rustix::fs::AtFlags::empty())
         .map_err(|e| failed(e, "its permissions cannot be set"))?;
     Ok(Answer::Entry(described(&look()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_wire::message::Files;
+
+    #[test]
+    fn what_is_refused_leaves_no_directories_on_the_way() {
+        let place = std::env::temp_dir().join(format!("cofferdam-made-{}", std::process::id()));
+        std::fs::create_dir_all(place.join("d/old")).unwrap();
+        let root = Root::open(&Files { root: place.as_os_str().into(), names: Vec::new() });
+        let root = root.unwrap();
+        let order =
+            |from: &str, to: &str| Move { from: from.into(), to: to.into(), ..Move::default() };
+        let refused = rename(&root, &order("d", "d/new/deep/d")).unwrap_err();
+        assert_eq!(refused.errno, Errno::INVAL.raw_os_error());
+        assert!(!place.join("d/new").exists());
+        // What was there stays, and so does what is made for what is done.
+        assert!(place.join("d/old").exists());
+        rename(&root, &order("d/old", "d/new/deep/d")).unwrap();
+        assert!(place.join("d/new/deep/d").exists());
+        make_directory(&root, &"a/b/c".into()).unwrap();
+        make_directory(&root, &"e/f/..".into()).unwrap();
+        assert!(place.join("a/b/c").exists() && place.join("e/f").exists());
+        std::fs::remove_dir_all(place).unwrap();
+    }
 }

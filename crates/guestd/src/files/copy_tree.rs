@@ -60,6 +60,7 @@ pub(super) fn copy(root: &Root, order: &CopyTree, talk: &mut Talk) -> Result<Ans
     copy.one(&places, (&from.name, &stage.name), &mut Vec::new())?;
     let copied = copy.copied;
     stage.take_place(&to.name)?;
+    to.keep();
     Ok(Answer::Copied(copied))
 }
 

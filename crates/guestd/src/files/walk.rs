@@ -86,7 +86,8 @@ impl Root {
         policy: Links,
     ) -> Result<Walk<'_>, Failure> {
         let (through, left, slash) = (Vec::new(), Vec::new(), Slash::of(path.as_bytes()));
-        let mut walk = Walk { root: self, through, left, links: 0, policy, missing, slash };
+        let made = Made::default();
+        let mut walk = Walk { root: self, through, left, links: 0, policy, missing, slash, made };
         walk.lay_out(path.as_bytes())?;
         Ok(walk)
     }
@@ -199,11 +200,33 @@ pub(super) struct Walk<'a> {
     policy: Links,
     missing: Missing,
     slash: Slash,
+    made: Made,
 }
 
 enum Step {
     Name(Vec<u8>),
     Up,
+}
+
+/// Directories that were made on the way, each by its name in the one above it. They go again with this, unless
+/// they are kept: what is refused leaves nothing.
+#[derive(Default)]
+struct Made(Vec<(OwnedFd, Vec<u8>)>);
+
+impl Made {
+    fn add(&mut self, above: BorrowedFd<'_>, name: &[u8]) {
+        // One that cannot be held stays.
+        self.0.extend(above.try_clone_to_owned().ok().map(|above| (above, name.to_vec())));
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for (above, name) in self.0.drain(..).rev() {
+            // One that somebody put something into stays.
+            let _ = rustix::fs::unlinkat(&above, name.as_slice(), AtFlags::REMOVEDIR);
+        }
+    }
 }
 
 /// Where a way leads.
@@ -212,6 +235,7 @@ pub(super) struct Place<'a> {
     through: Vec<OwnedFd>,
     /// A name in the directory; `None` for the directory itself.
     pub(super) name: Option<Vec<u8>>,
+    made: Made,
 }
 
 /// A name in a directory.
@@ -219,15 +243,26 @@ pub(super) struct Named<'a> {
     root: &'a Root,
     through: Vec<OwnedFd>,
     pub(super) name: Vec<u8>,
+    made: Made,
 }
 
 impl Place<'_> {
+    /// Leaves the directories that were made for it.
+    pub(super) fn keep(mut self) {
+        self.made.0.clear();
+    }
+
     pub(super) fn directory(&self) -> BorrowedFd<'_> {
         self.through.last().unwrap_or(&self.root.directory).as_fd()
     }
 }
 
 impl Named<'_> {
+    /// Leaves the directories that were made for it.
+    pub(super) fn keep(mut self) {
+        self.made.0.clear();
+    }
+
     pub(super) fn directory(&self) -> BorrowedFd<'_> {
         self.through.last().unwrap_or(&self.root.directory).as_fd()
     }
@@ -246,14 +281,14 @@ impl<'a> Walk<'a> {
     /// Walks to the last name, and through nothing of it.
     fn place(mut self) -> Result<Place<'a>, Failure> {
         let name = self.go_to_last_name()?;
-        Ok(Place { root: self.root, through: self.through, name })
+        Ok(Place { root: self.root, through: self.through, name, made: self.made })
     }
 
     fn named(mut self) -> Result<Named<'a>, Failure> {
         let name = self
             .go_to_last_name()?
             .ok_or_else(|| refused(Why::BadRequest, "the path names no entry of a directory"))?;
-        Ok(Named { root: self.root, through: self.through, name })
+        Ok(Named { root: self.root, through: self.through, name, made: self.made })
     }
 
     /// Walks into the directory that the whole path names.
@@ -261,7 +296,7 @@ impl<'a> Walk<'a> {
         while let Some(name) = self.go_to_last_name()? {
             self.enter(&name)?;
         }
-        Ok(Place { root: self.root, through: self.through, name: None })
+        Ok(Place { root: self.root, through: self.through, name: None, made: self.made })
     }
 
     /// Opens what the whole path names, links at its end followed. `None` where that is a directory
@@ -328,14 +363,17 @@ impl<'a> Walk<'a> {
     /// Goes into a directory, or the way that a link says.
     fn enter(&mut self, name: &[u8]) -> Result<(), Failure> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let open = || rustix::fs::openat(self.here(), name, flags, Mode::empty());
+        let here = self.through.last().unwrap_or(&self.root.directory).as_fd();
+        let open = || rustix::fs::openat(here, name, flags, Mode::empty());
         let opened = match open() {
             Err(Errno::NOENT) if self.missing == Missing::Make => {
                 // Somebody else may make it first; then it is looked at like any other.
-                match rustix::fs::mkdirat(self.here(), name, NEW_DIRECTORY) {
-                    Ok(()) | Err(Errno::EXIST) => open(),
+                match rustix::fs::mkdirat(here, name, NEW_DIRECTORY) {
+                    Ok(()) => self.made.add(here, name),
+                    Err(Errno::EXIST) => {}
                     Err(e) => return Err(failed(e, "a directory above it cannot be made")),
                 }
+                open()
             }
             opened => opened,
         };

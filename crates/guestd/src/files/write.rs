@@ -43,6 +43,7 @@ pub(super) fn write(root: &Root, order: &Write, talk: &mut Talk) -> Result<Answe
         (Only::IfMissing, _) => RenameFlags::NOREPLACE,
         (Only::Always | Only::IfExists | Only::IfMatch(_), _) => RenameFlags::empty(),
     })?;
+    place.keep();
     Ok(written(tally, now.is_none()))
 }
 
@@ -86,6 +87,7 @@ pub(super) fn append(root: &Root, order: &Append, talk: &mut Talk) -> Result<Ans
         tally.add(piece);
     }
     rustix::fs::fdatasync(&file).map_err(|e| failed(e, "the disk does not take it"))?;
+    place.keep();
     Ok(written(tally, created))
 }
 
@@ -136,6 +138,7 @@ pub(super) fn copy(root: &Root, order: &Move, talk: &mut Talk) -> Result<Answer,
         true => RenameFlags::empty(),
         false => RenameFlags::NOREPLACE,
     })?;
+    place.keep();
     Ok(written(tally, before.is_none()))
 }
 

@@ -7,6 +7,7 @@ use super::repository::{Leads, MAX_ENTRIES};
 use super::users::{at_home, is_nothing, text};
 use super::{Nature, Search, is_own, is_repository, join, parent_of};
 use cofferdam_core::Result;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +49,30 @@ impl Search<'_> {
         for (text, file) in &texts {
             self.config(file, text, (&trees, 0))?;
         }
-        trees.iter().try_for_each(|tree| self.of_the_user(tree))
+        trees.iter().try_for_each(|tree| self.of_the_user(tree))?;
+        self.of_linked(git)
+    }
+
+    /// What linked work trees have of their own in this git directory. They may be outside of the workspace, and have
+    /// git run there what lies in it.
+    fn of_linked(&mut self, git: &str) -> Result<()> {
+        let led = self.follow("", &join(git, "worktrees"));
+        let Some(all) = led.end.filter(|end| !end.is_empty()) else { return Ok(()) };
+        let entries = self.entries(&all, MAX_ENTRIES, |kind| kind == FileType::Directory);
+        if entries.len() >= MAX_ENTRIES {
+            self.unprotected(all.clone(), "it has too many work trees to look at each");
+        }
+        for (name, _) in entries {
+            let own = join(&all, &name);
+            let file = join(&own, "config.worktree");
+            let Some(text) = self.text_of(&file) else { continue };
+            let pointer = self.read_text(&join(&own, "gitdir"), CONFIG_BYTES).unwrap_or_default();
+            let tree = pointer.trim_end().trim_end_matches(".git");
+            let inside = self.follow(&own, tree).end;
+            let outer = || self.outer_path(&own, tree).to_string_lossy().into_owned();
+            self.config(&file, &text, (&[inside.unwrap_or_else(outer)], 0))?;
+        }
+        Ok(())
     }
 
     /// What a git directory outside of the workspace makes git run in the work tree at `tree`.

@@ -42,6 +42,40 @@ fn what_leads_git_elsewhere_by_its_content_is_told() {
 }
 
 #[test]
+fn a_link_of_another_repository_hides_nothing_of_one() {
+    let dirs = ["a/.git", "b/.git/refs/heads", "objects/b/.git/logs/ab"];
+    let tree = Tree::new("hiding", &dirs, &["a/.git/HEAD", "b/.git/HEAD", "objects/b/.git/HEAD"]);
+    symlink("../../b/.git/refs", tree.path("a/.git/peek")).unwrap();
+    symlink("../../objects/b/.git/logs", tree.path("a/.git/too")).unwrap();
+    let before = tree.find();
+    assert_eq!(appeared(&before, tree.open()).unwrap(), <[&str; 0]>::default(), "the control");
+    fs::write(tree.path("b/.git/refs/heads/x"), "ref: commondir").unwrap();
+    symlink("/root/.bashrc", tree.path("objects/b/.git/logs/ab/x")).unwrap();
+    let told = appeared(&before, tree.open()).unwrap();
+    assert_eq!(told, ["b/.git/refs/heads/x", "objects/b/.git/logs/ab/x"]);
+}
+
+/// Git runs them there as the user's own.
+#[test]
+fn hooks_in_the_workspace_of_a_work_tree_outside_are_protected() {
+    let directories = [".git/objects", ".git/refs", ".git/worktrees/w", "team"];
+    let tree = Tree::new("elsewhere", &directories, &[".git/HEAD"]);
+    fs::write(tree.path(".git/worktrees/w/gitdir"), "/elsewhere/w/.git\n").unwrap();
+    assert_eq!(access(&tree.find(), "team"), None, "the control");
+    let own = tree.path(".git/worktrees/w/config.worktree");
+    fs::write(own, format!("[core]\n\thooksPath = {}\n", tree.path("team").display())).unwrap();
+    let found = tree.find();
+    assert_eq!(access(&found, "team"), Some(Access::ReadOnly), "{:?}", found.reasons());
+    assert_eq!(found.reasons(), Vec::<String>::new());
+    for number in 1..repository::MAX_ENTRIES {
+        fs::create_dir(tree.path(&format!(".git/worktrees/{number}"))).unwrap();
+    }
+    assert!(tree.find().reasons().concat().contains("too many work trees"));
+    fs::remove_dir(tree.path(".git/worktrees/1")).unwrap();
+    assert_eq!(tree.find().reasons(), Vec::<String>::new());
+}
+
+#[test]
 fn an_index_that_was_so_before_is_read_once() {
     let tree = Tree::new("index", &[".git"], &[".git/HEAD"]);
     fs::write(tree.path(".git/index"), "no index").unwrap();

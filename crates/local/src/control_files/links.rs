@@ -22,16 +22,16 @@ impl Search<'_> {
         let mut listed = 0;
         while let Some(directory) = waiting.pop() {
             listed += 1;
-            // Another git directory may lead there, too.
-            if !self.listed.insert(directory.clone()) {
+            let is_of_objects = has_objects(&directory, git);
+            let may_lead = has_leading(git, &directory);
+            // Another git directory may lead there, too. HOSTILE: for that one it may be nothing to look into.
+            if !self.listed.insert((directory.clone(), is_of_objects, may_lead)) {
                 continue;
             }
             if listed > MAX_DIRECTORIES {
                 let why = "it has too many directories to look for links in each";
                 return self.unseen(git.to_owned(), why);
             }
-            let is_of_objects = has_objects(&directory, git);
-            let may_lead = has_leading(git, &directory);
             let is_wanted = |kind| matters(kind) || may_lead && kind == FileType::RegularFile;
             for (name, kind) in self.entries(&directory, usize::MAX, is_wanted) {
                 let path = join(&directory, &name);

@@ -61,9 +61,13 @@ pub struct UndoReport {
     /// Why what was there before could not be kept.
     pub lost: Option<String>,
     /// How many changes `apply` has landed since the point was made. They are in the workspace itself and stay there,
-    /// so that the session sees them still.
+    /// so that the session sees them still, unless it works in a copy.
     #[serde(default)]
     pub landed: u64,
+    /// Whether the session works in a copy of the workspace. Of what landed it sees what the point has, and its next
+    /// `apply` would take the rest back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_copy: bool,
 }
 
 impl Session {
@@ -266,6 +270,7 @@ async fn plan(desk: &mut Desk, order: &UndoOrder) -> Result<Planned> {
             left,
             lost: lost.clone(),
             landed: 0,
+            in_copy: history.is_copy(),
         };
         let made = history.has_landed().then(|| history.header(to)).transpose()?;
         let landed_from_ms = made.map(|point| point.said.made_ms);

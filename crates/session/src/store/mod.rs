@@ -17,7 +17,7 @@ mod sys;
 use crate::SessionId;
 use cofferdam_core::{Error, ErrorKind, Result};
 use read_before::ReadBefore;
-use reserve::{Reserve, is_without_files};
+use reserve::{Reserve, is_without_files, is_without_room};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use schema::Access;
 use serde::Serialize;
@@ -287,6 +287,9 @@ pub(crate) fn broken_off(error: tokio::task::JoinError) -> Error {
 const ROOM: &str = "Free some space on its disk, or remove sessions, snapshots or images: `cofferdam rm`, \
                     `snapshot rm`, `discard` and `image gc` work all the same.";
 
+/// What helps where the disk fails, or may.
+const DISK: &str = "See what the kernel says of its disk (`dmesg`), and whether a quota there is used up (`quota`).";
+
 /// An error of the database in words that name the file and the remedy.
 fn explain(path: &Path, error: rusqlite::Error) -> Error {
     let shown = path.display();
@@ -311,7 +314,9 @@ fn explain(path: &Path, error: rusqlite::Error) -> Error {
                 .hint("Make it and its directory yours to write, or set COFFERDAM_HOME.")
         }
         Some(ErrorCode::SystemIoFailure) => {
-            Error::new(ErrorKind::Io, format!("use {shown}")).hint(ROOM)
+            // The kernel says that of a disk that fails, and of a quota that is used up.
+            let hint = if is_without_room(path) { ROOM } else { DISK };
+            Error::new(ErrorKind::Io, format!("use {shown}")).hint(hint)
         }
         _ if matches!(error, rusqlite::Error::FromSqlConversionFailure(..)) => damaged(path),
         _ => Error::new(ErrorKind::Io, format!("use {shown}")),
@@ -346,7 +351,8 @@ impl std::error::Error for Said {}
 
 fn damaged(path: &Path) -> Error {
     Error::new(ErrorKind::Io, format!("{} is damaged", path.display())).hint(
-        "Put a good copy in its place, or move it away: the sessions that it held are then ended.",
+        "Put a good copy in its place, or move it away: the sessions that it held are then ended, and `cofferdam gc` removes \
+         what they had.",
     )
 }
 
@@ -370,4 +376,30 @@ fn bad(
 /// An id from a column.
 fn id_at(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<SessionId> {
     SessionId::new(row.get::<_, String>(column)?).map_err(|e| bad(column, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_fails_is_not_told_as_a_full_one() {
+        let place = std::env::temp_dir().join(format!("cofferdam-ioerr-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        let told = |code| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            explain(&place.join("sessions.db"), error)
+        };
+        for code in [ffi::SQLITE_IOERR_READ, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC] {
+            let error = told(code);
+            assert_eq!(error.hint.as_deref(), Some(DISK), "{code}: {error:?}");
+            assert!(error.chain().contains("disk I/O error"), "{error:?}");
+            assert!(!wants_room(&error), "{error:?}");
+        }
+        // The control: a full one is told as that.
+        let error = told(ffi::SQLITE_FULL);
+        assert_eq!(error.hint.as_deref(), Some(ROOM), "{error:?}");
+        assert!(wants_room(&error), "{error:?}");
+        std::fs::remove_dir_all(&place).unwrap();
+    }
 }

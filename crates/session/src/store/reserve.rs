@@ -92,9 +92,8 @@ impl Reserve {
     /// Whether the disk has less left than the reserve holds, and this one may use that.
     pub(super) fn is_needed(&self) -> bool {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
-        let has_little = |disk: &StatVfs| disk.f_bavail.saturating_mul(disk.f_frsize) < BYTES;
         (self.room == Room::Reserve || self.makes_room())
-            && statvfs(directory).is_ok_and(|disk| has_little(&disk) || has_few_files(&disk))
+            && statvfs(directory).is_ok_and(|disk| has_little(&disk))
     }
 
     /// Lets go of it before the database is opened where its log would be a file too many.
@@ -118,6 +117,11 @@ impl Drop for Reserve {
     }
 }
 
+/// Whether there is less left than the reserve holds, in bytes or in files.
+fn has_little(disk: &StatVfs) -> bool {
+    disk.f_bavail.saturating_mul(disk.f_frsize) < BYTES || has_few_files(disk)
+}
+
 /// Whether there is no room for the files that a database has beside it. Some file systems have no such number.
 fn has_few_files(disk: &StatVfs) -> bool {
     disk.f_files > 0 && disk.f_favail < LEAST_FILES
@@ -127,6 +131,12 @@ fn has_few_files(disk: &StatVfs) -> bool {
 pub(super) fn is_without_files(database: &Path) -> bool {
     let directory = database.parent().unwrap_or(Path::new("/"));
     statvfs(directory).is_ok_and(|disk| has_few_files(&disk))
+}
+
+/// Whether there is little left where a database is.
+pub(super) fn is_without_room(database: &Path) -> bool {
+    let directory = database.parent().unwrap_or(Path::new("/"));
+    statvfs(directory).is_ok_and(|disk| has_little(&disk))
 }
 
 #[cfg(test)]

@@ -416,6 +416,11 @@ fn undone(report: &UndoReport, budget: usize) -> Outcome {
             " What was applied since that point stays in the workspace (changes: {landed})."
         )
         .ok();
+        if report.in_copy {
+            text.push_str(
+                " The sandbox works in a copy, and its next sandbox_apply would take back what the point has not of it.",
+            );
+        }
     }
     if let Some(from) = report.from {
         write!(text, " To go back: sandbox_undo with point {from}.").ok();

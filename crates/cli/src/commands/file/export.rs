@@ -1,7 +1,7 @@
 //! `cofferdam file export`.
 
 use super::path;
-use crate::blocking::Blocking;
+use crate::blocking::{Blocking, Outgoing};
 use crate::meter::Meter;
 use crate::report;
 use clap::Args;
@@ -56,18 +56,18 @@ pub(super) async fn perform(args: &ExportArgs, files: &Files) -> Result<()> {
     }
     let order = Export { path: path(&args.path), max_bytes: args.max_bytes };
     let meter = Meter::start("export", false);
+    let stdout = Outgoing::to_stdout(io::stdout());
     let mut sink = Blocking(meter.counting(
         match args.gzip {
-            true => Sink::Gzip(GzEncoder::new(io::stdout(), Compression::default())),
-            false => Sink::Plain(io::stdout()),
+            true => Sink::Gzip(GzEncoder::new(stdout, Compression::default())),
+            false => Sink::Plain(stdout),
         },
         None,
     ));
     let exported = cofferdam_archive::export(files, &order, &mut sink).await?;
     drop(meter);
-    sink.0.inner().end().map_err(|cause| {
-        Error::new(ErrorKind::Io, "write the archive to standard output").source(cause)
-    })?;
+    let ended = sink.0.inner().end();
+    ended.map_err(|cause| Error::new(ErrorKind::Io, "write the archive").source(cause))?;
     tell(&exported.notes);
     match exported.notes.losses {
         0 => Ok(()),
@@ -82,8 +82,8 @@ pub(super) async fn perform(args: &ExportArgs, files: &Files) -> Result<()> {
 
 /// Where the archive goes.
 enum Sink {
-    Plain(Stdout),
-    Gzip(GzEncoder<Stdout>),
+    Plain(Outgoing<Stdout>),
+    Gzip(GzEncoder<Outgoing<Stdout>>),
 }
 
 impl Sink {

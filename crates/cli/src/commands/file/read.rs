@@ -1,7 +1,7 @@
 //! `cofferdam file read`.
 
 use super::{AnswerOptions, OBJECT_BYTES, Target, path};
-use crate::blocking::Blocking;
+use crate::blocking::{Blocking, Outgoing};
 use crate::commands::file_window;
 use crate::door::Session;
 use crate::render;
@@ -59,7 +59,7 @@ impl ReadArgs {
 }
 
 async fn read(args: &ReadArgs, files: &Files) -> Result<()> {
-    let mut sink = Blocking(io::stdout());
+    let mut sink = Blocking(Outgoing::to_stdout(io::stdout()));
     match files.read_to(&args.order(), &mut sink).await {
         Ok(_) => sink.finish(),
         // Who reads us wanted no more.

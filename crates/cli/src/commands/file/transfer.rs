@@ -2,7 +2,7 @@
 
 use super::{AnswerOptions, Target, done, path};
 use crate::beside::{Beside, local, there_already};
-use crate::blocking::Blocking;
+use crate::blocking::{Blocking, Outgoing};
 use crate::door::Session;
 use crate::meter::Meter;
 use clap::Args;
@@ -106,7 +106,7 @@ pub(super) async fn download(args: &DownloadArgs, session: &Session, files: &Fil
     let order = Read { path: path(&args.target.path), hash: true, ..Read::default() };
     let beside = Beside::new(&args.local, 0o644)?;
     let unwritten = |cause| local("write", &args.local, cause);
-    let file = beside.file.try_clone().map_err(unwritten)?;
+    let file = Outgoing::to_file(beside.file.try_clone().map_err(unwritten)?, &args.local);
     let meter = Meter::start("download", args.answer.json);
     let mut sink = Blocking(Passing::new(meter.counting(file, Some(size))));
     let read = files.read_to(&order, &mut sink).await?;

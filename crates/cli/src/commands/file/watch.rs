@@ -1,6 +1,7 @@
 //! `cofferdam file watch`.
 
 use super::AnswerOptions;
+use crate::blocking::Outgoing;
 use crate::door::Session;
 use crate::listen::{ENDING, Listening};
 use crate::render;
@@ -225,14 +226,14 @@ enum Reader {
 /// Prints beside whatever else is waited for: a reader may be slow, and Ctrl-C is heard all the same.
 async fn print(lines: Vec<u8>) -> Result<Reader> {
     let print = move || {
-        let mut out = io::stdout().lock();
+        let mut out = Outgoing::to_stdout(io::stdout().lock());
         out.write_all(&lines).and_then(|()| out.flush())
     };
     match tokio::task::spawn_blocking(print).await {
         Ok(Ok(())) => Ok(Reader::There),
         // Whoever read it has read enough, as `head` does.
         Ok(Err(cause)) if cause.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        Ok(Err(cause)) => Err(Error::new(ErrorKind::Io, "write to standard output").source(cause)),
+        Ok(Err(cause)) => Err(Error::new(ErrorKind::Io, "print what happened").source(cause)),
         Err(cause) => Err(Error::new(ErrorKind::Io, "write to standard output").source(cause)),
     }
 }

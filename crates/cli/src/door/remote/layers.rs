@@ -90,7 +90,7 @@ impl Session {
         let changed = |all: &[LayerChange]| all.iter().map(LayerChange::change).collect();
         let (applied, kept): (Result<_>, Result<_>) =
             (changed(&changes.applied), changed(&changes.kept));
-        Ok(ApplyReport { applied: applied?, kept: kept? })
+        Ok(ApplyReport { applied: applied?, kept: kept?, not_cleared: None })
     }
 
     pub(in crate::door) async fn discard(

@@ -1,8 +1,9 @@
 //! What tests let happen between two steps.
 
 use super::super::failure::{Trouble, failed};
+use cofferdam_wire::files::Failure;
 use rustix::io::Errno;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// What happens at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,16 @@ struct Stand {
 
 thread_local! {
     static STAND: RefCell<Stand> = RefCell::default();
+    static STAYS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the disk fail where a stage is removed, or not any more.
+pub(super) fn set_stays(stays: bool) {
+    STAYS.set(stays);
+}
+
+pub(super) fn removal() -> Result<(), Failure> {
+    if STAYS.get() { Err(failed(Errno::IO, "a test refuses")) } else { Ok(()) }
 }
 
 /// Follows a script, which hears the number of each moment, from 1.

@@ -73,6 +73,8 @@ pub(super) fn clear(root: &Root, name: &[u8]) -> Result<(), Failure> {
 }
 
 fn remove(root: &Root, gone: &[u8]) -> Result<(), Failure> {
+    #[cfg(test)]
+    super::fault::removal()?;
     // ORDER: the mark last, so that what is half removed is known for what it is.
     remove_tree_and_last(root.top(), gone, MARK.as_bytes())
 }

@@ -50,6 +50,7 @@ pub(super) fn carry(root: &Root, order: &Carry, talk: &mut Talk) -> Result<Answe
         stage.take(step, &mut stream)?;
     }
     stage.carry_out(&mut || talk.still_at_it())?;
+    stage.clear()?;
     Ok(Answer::Carried { steps })
 }
 

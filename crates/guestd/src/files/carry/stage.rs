@@ -50,7 +50,7 @@ pub(super) enum Progress {
     Changing,
     /// All is done, or all is taken back.
     Settled,
-    /// Something could not be put back, and is kept.
+    /// Something could not be put back, and is kept; or what is left was to be removed.
     Kept,
 }
 
@@ -72,6 +72,16 @@ impl<'a> Stage<'a> {
             files: 0,
             bytes: 0,
             progress: Progress::Staging,
+        })
+    }
+
+    /// Removes what was there before, when all is done.
+    pub(super) fn clear(mut self) -> Result<(), Failure> {
+        self.progress = Progress::Kept;
+        clear(self.root, &self.name).map_err(|left| {
+            let detail = "all of it is done, but what was there before cannot be removed: it is left in the \
+                          workspace, as .cofferdam-gone-… or .cofferdam-carry-…";
+            Failure { detail: detail.to_owned(), ..left }
         })
     }
 
@@ -309,7 +319,7 @@ impl Drop for Stage<'_> {
             Progress::Changing | Progress::Kept => true,
         };
         if !keep {
-            // What cannot be removed is met again by the next carry.
+            // Whoever noted this carry asks again what has become of it.
             let _ = clear(self.root, &self.name);
         }
     }

@@ -222,6 +222,22 @@ fn whatever_fails_between_two_steps_all_is_as_it_was() {
 }
 
 #[test]
+fn what_is_done_is_told_as_that_where_what_was_there_cannot_be_removed() {
+    let workspace = Workspace::new();
+    fault::set_stays(true);
+    let Trouble::Failed(failure) = workspace.carry(&all()).unwrap_err() else { panic!() };
+    assert!(failure.detail.starts_with("all of it is done"), "{failure:?}");
+    assert_eq!((failure.why, failure.errno), (Why::Io, Errno::IO.raw_os_error()));
+    let left = workspace.path(".cofferdam-gone-test");
+    assert!(left.exists());
+    assert!(recover(&workspace.root(), &named("test")).is_err(), "it is not told as removed");
+    fault::set_stays(false);
+    let end = recover(&workspace.root(), &named("test")).unwrap();
+    assert_eq!((end, left.exists()), (Answer::Recovered(CarryEnd::NoTrace), false));
+    check_done(&workspace);
+}
+
+#[test]
 fn a_worker_that_is_killed_between_two_steps_is_put_right_by_the_next() {
     let moments = moments();
     for at in 1..=moments {

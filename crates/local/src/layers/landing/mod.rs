@@ -81,23 +81,30 @@ impl Layer {
         };
         self.landed = Landed::read(&self.folder)?;
         let mut landing = self.wanted(order)?;
+        let mut not_cleared = None;
         if let Some(record) = record {
             let mut places = [Place::Records, Place::Workspace].into_iter();
             while !landing.items.is_empty() {
                 let too_far = || io("land in", self.workspace(), Errno::XDEV);
                 let place = places.next().ok_or_else(too_far)?;
                 match self.land(place, &landing.items, order, &record)? {
-                    Done::Landed => break,
+                    Done::Landed { cleared } => {
+                        not_cleared = cleared.err().map(|error| error.chain());
+                        break;
+                    }
                     Done::Nothing => {}
                     // What was put back has other times of change now.
                     Done::Undone => landing = self.wanted(order)?,
                 }
             }
-            record.settle()?;
+            // One that is not settled is met again by whoever comes next.
+            if not_cleared.is_none() {
+                record.settle()?;
+            }
         }
         let Landing { items, kept } = landing;
         let applied = items.into_iter().map(|item| item.change).collect();
-        Ok(ApplyReport { applied, kept })
+        Ok(ApplyReport { applied, kept, not_cleared })
     }
 
     /// What lands of an order, as both sides are now.
@@ -229,7 +236,7 @@ impl Layer {
         match outcome {
             Outcome::Undone(Undone::Failed(error)) | Outcome::InPart(error) => Err(error),
             Outcome::Undone(Undone::TooFar) => finished.map(|()| Done::Undone),
-            Outcome::Landed => finished.map(|()| Done::Landed),
+            Outcome::Landed => Ok(Done::Landed { cleared: finished }),
         }
     }
 
@@ -352,7 +359,10 @@ struct Staged {
 
 /// How a landing from one place went that did not fail.
 enum Done {
-    Landed,
+    Landed {
+        /// Whether that was noted and what it took is cleared away.
+        cleared: Result<()>,
+    },
     /// No stage can lie there.
     Nothing,
     /// Something cannot be renamed from there to where it lands, and what was done before is undone.
@@ -395,8 +405,8 @@ fn land_all(ground: &Ground<'_>, ops: &[Op], items: &[Item], record: &Record) ->
             (at, Vec::new(), Undone::TooFar)
         }
         Some((at, op, hitch)) => {
-            let is_stuck = hitch == Hitch::Stuck;
-            let stuck = is_stuck.then(|| String::from_utf8_lossy(op.path()).into_owned());
+            let is_stuck = matches!(hitch, Hitch::Stuck(_));
+            let stuck = is_stuck.then(|| Left::of(op, hitch));
             (at, stuck.into_iter().collect(), Undone::Failed(told(hitch, op.path())))
         }
         None => match journal::note_landed(record) {
@@ -455,15 +465,24 @@ pub(crate) fn pay(content: &[u8], record: &Record) -> Result<()> {
     }
 }
 
-/// Undoes what was done of these steps, and says at which paths it could not.
-fn undo_all(ground: &Ground<'_>, ops: &[Op]) -> Vec<String> {
-    let mut stuck = Vec::new();
-    for (at, op) in ops.iter().enumerate().rev() {
-        if ground.undo(at, op).is_err() {
-            stuck.push(String::from_utf8_lossy(op.path()).into_owned());
-        }
+/// A path that could not be put back.
+struct Left {
+    path: String,
+    /// What the file system said, where nobody else was in the way.
+    refused: Option<Errno>,
+}
+
+impl Left {
+    fn of(op: &Op, hitch: Hitch) -> Self {
+        let path = String::from_utf8_lossy(op.path()).into_owned();
+        Self { path, refused: hitch.refused() }
     }
-    stuck
+}
+
+/// Undoes what was done of these steps, and says at which paths it could not.
+fn undo_all(ground: &Ground<'_>, ops: &[Op]) -> Vec<Left> {
+    let undone = |(at, op)| ground.undo(at, op).err().map(|hitch| Left::of(op, hitch));
+    ops.iter().enumerate().rev().filter_map(undone).collect()
 }
 
 fn clear_stage(holder: &OwnedFd, name: &str, path: &Path) -> Result<()> {
@@ -485,7 +504,7 @@ fn clear_stage(holder: &OwnedFd, name: &str, path: &Path) -> Result<()> {
 fn told(hitch: Hitch, path: &[u8]) -> Error {
     let path = String::from_utf8_lossy(path);
     match hitch {
-        Hitch::Changed | Hitch::Stuck => {
+        Hitch::Changed | Hitch::Stuck(None) => {
             let what = format!("{path:?} changed in the workspace while changes landed");
             Error::new(ErrorKind::Conflict, what).hint("Nothing was applied. Try again.")
         }
@@ -495,25 +514,32 @@ fn told(hitch: Hitch, path: &[u8]) -> Error {
                 "Nothing was applied. Print the changes with `cofferdam diff` and apply that.",
             )
         }
-        Hitch::Failed(errno) => Error::new(ErrorKind::Io, format!("apply {path:?}"))
-            .hint("Nothing was applied.")
-            .source(std::io::Error::from(errno)),
+        Hitch::Failed(errno) | Hitch::Stuck(Some(errno)) => {
+            Error::new(ErrorKind::Io, format!("apply {path:?}"))
+                .hint("Nothing was applied.")
+                .source(std::io::Error::from(errno))
+        }
     }
 }
 
-fn half_undone(stuck: &[String], place: Place) -> Error {
-    let first = stuck.first().map(String::as_str).unwrap_or_default();
+fn half_undone(stuck: &[Left], place: Place) -> Error {
+    // What the file system refuses explains more than what somebody changed.
+    let first = stuck.iter().find(|left| left.refused.is_some()).or(stuck.first());
+    let path = first.map(|left| left.path.as_str()).unwrap_or_default();
+    let (kind, why) = match first.and_then(|left| left.refused) {
+        Some(errno) => (ErrorKind::Io, format!("the file system refuses that ({errno})")),
+        None => (ErrorKind::Conflict, "somebody changed them meanwhile".to_owned()),
+    };
     let what = format!(
-        "changes landed in part, and {first:?} cannot be put back, nor {} other paths, because \
-         somebody changed them meanwhile",
-        stuck.len() - 1
+        "changes landed in part, and {path:?} cannot be put back, nor {} other paths, because {why}",
+        stuck.len().saturating_sub(1)
     );
     let place = match place {
         Place::Workspace => "of the workspace",
         Place::Records => "in the folder `owed` of the state directory",
     };
     let stage = place::STAGE;
-    Error::new(ErrorKind::Conflict, what).hint(format!(
+    Error::new(kind, what).hint(format!(
         "What was there is in the directory {stage}… {place}; put it back, or remove that."
     ))
 }

@@ -11,6 +11,7 @@ thread_local! {
     static PLACE: Cell<Option<Place>> = const { Cell::new(None) };
     static FAR_AT: Cell<Option<usize>> = const { Cell::new(None) };
     static FAILING_AT: Cell<Option<usize>> = const { Cell::new(None) };
+    static STAYING_AT: Cell<Option<usize>> = const { Cell::new(None) };
     static ALL_NAMED: Cell<bool> = const { Cell::new(false) };
     static CUT_OFF: Cell<bool> = const { Cell::new(false) };
     static MEANWHILE: RefCell<Option<Meanwhile>> = const { RefCell::new(None) };
@@ -29,6 +30,11 @@ pub(in super::super) fn set_far_at(step: Option<usize>) {
 /// Has one step find no room.
 pub(in super::super) fn set_failing_at(step: Option<usize>) {
     FAILING_AT.set(step);
+}
+
+/// Has the disk fail where one step is undone.
+pub(in super::super) fn set_staying_at(step: Option<usize>) {
+    STAYING_AT.set(step);
 }
 
 /// Has the file system make no file without a name.
@@ -66,6 +72,10 @@ pub(super) fn step(at: usize, place: Place) -> Result<(), Hitch> {
         return Err(Hitch::Failed(Errno::NOSPC));
     }
     Ok(())
+}
+
+pub(super) fn undo(at: usize) -> Result<(), Hitch> {
+    if STAYING_AT.get() == Some(at) { Err(Hitch::Failed(Errno::IO)) } else { Ok(()) }
 }
 
 pub(super) fn meanwhile(stage: &str) {

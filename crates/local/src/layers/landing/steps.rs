@@ -41,9 +41,21 @@ struct Aside<'a> {
 pub(super) enum Hitch {
     /// Somebody else changed something there.
     Changed,
-    /// Somebody did, and something of theirs or of the workspace is in the stage.
-    Stuck,
+    /// Somebody did, and something of theirs or of the workspace is in the stage; with an error, because the file
+    /// system refused to put it back.
+    Stuck(Option<Errno>),
     Failed(Errno),
+}
+
+impl Hitch {
+    /// What the file system said, where nobody else is in the way.
+    pub(super) fn refused(self) -> Option<Errno> {
+        match self {
+            Self::Changed => None,
+            Self::Stuck(refused) => refused,
+            Self::Failed(errno) => Some(errno),
+        }
+    }
 }
 
 impl From<Errno> for Hitch {
@@ -170,12 +182,14 @@ impl Ground<'_> {
         // there may be another one by now, too, so nothing is exchanged for it.
         let (free, flags) = (format!("{slot}-{}", unique()), RenameFlags::NOREPLACE);
         rustix::fs::renameat_with(directory, name, stage, free, flags)?;
-        Err(Hitch::Stuck)
+        Err(Hitch::Stuck(None))
     }
 
     /// Undoes a step if it was done. An error says that somebody changed something since: then
     /// everything stays where it is.
     pub(super) fn undo(&self, at: usize, op: &Op) -> Result<(), Hitch> {
+        #[cfg(test)]
+        super::seam::undo(at)?;
         let slot = at.to_string();
         let held = look(&self.stage.directory, slot.as_bytes())?.map(|(seen, _)| seen.id);
         // ORDER: before its place is looked for, which may not have come either.
@@ -303,7 +317,7 @@ impl Ground<'_> {
         let Some(made) = self.made.get(&at) else { return Ok(()) };
         match look(directory, name)? {
             Some((found, file)) if found.id == made.seen.id => is_made(made, &found, &file),
-            Some(_) | None => Err(Hitch::Stuck),
+            Some(_) | None => Err(Hitch::Stuck(None)),
         }
     }
 
@@ -363,6 +377,6 @@ fn or_back(fits: Result<(), Hitch>, back: impl FnOnce() -> Result<(), Hitch>) ->
     let Err(hitch) = fits else { return Ok(()) };
     match back() {
         Ok(()) => Err(hitch),
-        Err(_) => Err(Hitch::Stuck),
+        Err(left) => Err(Hitch::Stuck(left.refused())),
     }
 }

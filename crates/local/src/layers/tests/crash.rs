@@ -3,7 +3,7 @@
 use super::stage::{Stage, Way, path, ways};
 use crate::layers::landing::{Place, seam};
 use crate::test_directory::sweep;
-use cofferdam_core::ApplyOrder;
+use cofferdam_core::{ApplyOrder, ErrorKind};
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -194,6 +194,47 @@ fn what_was_undone_is_not_undone_again_where_clearing_up_is_cut_off() {
             stage.assert_landed();
             stage.assert_no_stage_is_left();
         }
+    }
+}
+
+#[test]
+fn what_landed_is_told_as_that_where_clearing_up_fails() {
+    for way in ways() {
+        for place in PLACES {
+            let stage = Stage::new("uncleared", way, WORKSPACE);
+            stage.inside(WORK);
+            seam::set_place(Some(place));
+            seam::set_cut_off();
+            let report = stage.apply(&[]);
+            seam::set_place(None);
+            assert!(report.not_cleared.unwrap().contains("os error 5"), "{way:?} {place:?}");
+            assert_eq!(report.kept, []);
+            // Whoever comes next clears up.
+            sweep(&stage.state());
+            stage.assert_no_stage_is_left();
+            stage.assert_landed();
+            assert_eq!(stage.apply(&[]).not_cleared, None, "the control");
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_puts_nothing_back_is_not_told_as_somebody() {
+    for way in ways() {
+        let stage = Stage::new("staying", way, WORKSPACE);
+        stage.inside(WORK);
+        let before = stage.real();
+        seam::set_failing_at(Some(30));
+        seam::set_staying_at(Some(20));
+        let state = stage.state();
+        let error = stage.layer().apply(&ApplyOrder::default(), &state).unwrap_err();
+        seam::set_failing_at(None);
+        seam::set_staying_at(None);
+        assert_eq!(error.kind, ErrorKind::Io, "{error:?}");
+        assert!(error.message.contains("the file system refuses that"), "{error:?}");
+        assert!(!error.chain().contains("somebody"), "{error:?}");
+        sweep(&state);
+        assert_eq!(stage.real(), before, "{way:?}");
     }
 }
 

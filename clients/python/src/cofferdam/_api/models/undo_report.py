@@ -29,9 +29,12 @@ class UndoReport:
         session (str): The session.
         to (int): The point that it stands at now.
         from_ (int | None | Unset): The point that it stood at.
+        in_copy (bool | Unset): Whether the session works in a copy of the workspace. Of what landed it sees what the
+            point has, and its next
+            `apply` would take the rest back.
         landed (int | Unset): How many changes `apply` has landed since the point was made. They are in the workspace
             itself and stay there,
-            so that the session sees them still. Default: 0.
+            so that the session sees them still, unless it works in a copy. Default: 0.
         lost (None | str | Unset): Why what was there before could not be kept.
     """
 
@@ -43,6 +46,7 @@ class UndoReport:
     session: str
     to: int
     from_: int | None | Unset = UNSET
+    in_copy: bool | Unset = UNSET
     landed: int | Unset = 0
     lost: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -68,6 +72,8 @@ class UndoReport:
         else:
             from_ = self.from_
 
+        in_copy = self.in_copy
+
         landed = self.landed
 
         lost: None | str | Unset
@@ -91,6 +97,8 @@ class UndoReport:
         )
         if from_ is not UNSET:
             field_dict["from"] = from_
+        if in_copy is not UNSET:
+            field_dict["in_copy"] = in_copy
         if landed is not UNSET:
             field_dict["landed"] = landed
         if lost is not UNSET:
@@ -126,6 +134,8 @@ class UndoReport:
 
         from_ = _parse_from_(d.pop("from", UNSET))
 
+        in_copy = d.pop("in_copy", UNSET)
+
         landed = d.pop("landed", UNSET)
 
         def _parse_lost(data: object) -> None | str | Unset:
@@ -146,6 +156,7 @@ class UndoReport:
             session=session,
             to=to,
             from_=from_,
+            in_copy=in_copy,
             landed=landed,
             lost=lost,
         )
