@@ -14,6 +14,7 @@ mod peer;
 mod room;
 mod serve;
 mod server;
+mod short;
 mod stalling;
 mod traces;
 
@@ -21,6 +22,6 @@ pub use ground::Ground;
 pub use http::{document, router};
 pub use images::{HeldImage, Images, Pull};
 pub use listen::{Bound, Listen};
-pub use serve::{GRACE, HEAD_TIME, MAX_CONNECTIONS, MAX_HEAD_BYTES};
+pub use serve::{GRACE, HEAD_TIME, MAX_CONNECTIONS, MAX_HEAD_BYTES, max_connections};
 pub use server::{Options, Server};
 pub use traces::Traces;

@@ -12,7 +12,8 @@ use crate::surroundings::Surroundings;
 use crate::{exit, report, secrecy, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
-use cofferdam_server::{Ground, Listen, MAX_CONNECTIONS, Options, Server, Traces};
+use cofferdam_server::{Ground, Listen, Options, Server, Traces, max_connections};
+use rustix::process::{Resource, getrlimit};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -108,7 +109,7 @@ pub(super) fn perform(args: &ServeArgs) -> Result<u8> {
             hosts: args.allow_host.clone(),
             origins: args.allow_origin.clone(),
             port_domain: args.port_domain.clone(),
-            max_connections: MAX_CONNECTIONS,
+            max_connections: max_connections(getrlimit(Resource::Nofile).current),
             log: report::note,
         };
         let bound = args.listen.bind().await?;

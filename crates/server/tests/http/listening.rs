@@ -114,10 +114,16 @@ async fn connections_beyond_the_most_wait_for_room() {
     let bound = bind("127.0.0.1:0").await.unwrap();
     let address = address(&bound);
     let (end, task) = serving(&stage, bound).await;
-    let mut held = Vec::new();
-    for _ in 0..2 {
-        held.push(asked(&address, "/v1/events/stream").await);
-    }
+    let mut held = vec![asked(&address, "/v1/events/stream").await];
+    // Another one has a request whose body does not come.
+    let mut other = TcpStream::connect(&address).await.unwrap();
+    let head = "POST /v1/sandboxes HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                content-length: 2\r\nexpect: 100-continue\r\n\r\n";
+    other.write_all(head.as_bytes()).await.unwrap();
+    let mut goes_on = [0; 12];
+    other.read_exact(&mut goes_on).await.unwrap();
+    assert_eq!(&goes_on, b"HTTP/1.1 100");
+    held.push(other);
     let mut third = TcpStream::connect(&address).await.unwrap();
     third.write_all(ASK.as_bytes()).await.unwrap();
     let mut first = [0; 12];
