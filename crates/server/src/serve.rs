@@ -2,25 +2,24 @@
 
 use crate::holding::holding;
 use crate::listen::{Bound, Socket};
+use crate::peer::Ends;
 use crate::room::{Place, Room};
 use crate::short::Short;
 use crate::stalling::{Flow, Stalling};
-use crate::{Server, peer, router};
+use crate::{Server, router};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result};
-use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::io::Errno;
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tower::ServiceExt;
 
@@ -91,6 +90,8 @@ pub(crate) enum Way {
     Tcp,
     /// Over TCP, from a socket of the user whose server it is, or of root.
     OwnTcp,
+    /// Over TCP, where the kernel could not be asked whose the socket is.
+    UnclearTcp(Errno),
     /// By the file of a socket: the user whose server it is.
     Unix,
 }
@@ -118,7 +119,8 @@ impl Server {
                 match &bound.listener {
                     Socket::Tcp(listener) => match listener.accept().await {
                         Ok((stream, peer)) => {
-                            let way = way_of(&stream, peer);
+                            stream.set_nodelay(true).ok();
+                            let way = Came::Tcp(Ends::new(peer, stream.local_addr().ok()));
                             let place = room.take(&flow).await;
                             let stream = Stalling::new(stream, flow.clone());
                             spawn(stream, way, routes, is_ending, (place, flow));
@@ -127,10 +129,9 @@ impl Server {
                     },
                     Socket::Unix(listener) => match listener.accept().await {
                         Ok((stream, _)) => {
-                            let way = std::future::ready(Way::Unix);
                             let place = room.take(&flow).await;
                             let stream = Stalling::new(stream, flow.clone());
-                            spawn(stream, way, routes, is_ending, (place, flow));
+                            spawn(stream, Came::Unix, routes, is_ending, (place, flow));
                         }
                         Err(error) => short.make_room(&room, &error).await,
                     },
@@ -160,14 +161,21 @@ fn public(bound: &Bound) -> Error {
         .hint("Make a key with `cofferdam key create`, or listen on 127.0.0.1 or a Unix socket.")
 }
 
-/// By which way a connection over TCP came in, which takes a look.
-fn way_of(stream: &TcpStream, peer: SocketAddr) -> impl Future<Output = Way> + use<> {
-    stream.set_nodelay(true).ok();
-    let here = stream.local_addr().ok().filter(|here| here.ip().is_loopback());
-    async move {
-        match here {
-            Some(here) if peer::is_own(peer, here).await => Way::OwnTcp,
-            Some(_) | None => Way::Tcp,
+/// How a connection came in. Whose it is is not looked at for who asks for nothing.
+enum Came {
+    Tcp(Ends),
+    Unix,
+}
+
+impl Came {
+    async fn way(&self) -> Way {
+        match self {
+            Self::Unix => Way::Unix,
+            Self::Tcp(ends) => match ends.is_own().await {
+                Ok(true) => Way::OwnTcp,
+                Ok(false) => Way::Tcp,
+                Err(errno) => Way::UnclearTcp(errno),
+            },
         }
     }
 }
@@ -175,21 +183,20 @@ fn way_of(stream: &TcpStream, peer: SocketAddr) -> impl Future<Output = Way> + u
 /// Serves one connection beside the others.
 fn spawn(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    way: impl Future<Output = Way> + Send + 'static,
+    came: Came,
     routes: Router,
     mut stage: watch::Receiver<Stage>,
     (place, flow): (Place, Arc<Flow>),
 ) {
     tokio::spawn(async move {
-        // Looked at once, and not for who asks for nothing.
-        let way = way.shared();
+        let came = Arc::new(came);
         let begins = place.begins();
         let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let (routes, flow, in_flight) = (routes.clone(), flow.clone(), begins());
-            let way = way.clone();
+            let came = came.clone();
             async move {
                 let mut request: Request = request.map(Body::new);
-                request.extensions_mut().insert(way.await);
+                request.extensions_mut().insert(came.way().await);
                 request.extensions_mut().insert(flow.clone());
                 let answer = routes.oneshot(request).await?;
                 in_flight.is_answered();
