@@ -5,7 +5,7 @@
 use super::error::Problem;
 use crate::serve::MAX_HEAD_BYTES;
 use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
@@ -27,8 +27,10 @@ pub(super) async fn bounded(request: Request, next: Next) -> Response {
 fn length(request: &Request) -> usize {
     let method = request.method().as_str().len();
     let line = method + request.uri().to_string().len() + "  HTTP/1.1\r\n".len();
-    let fields = request.headers().iter();
-    let fields: usize =
-        fields.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
-    line + fields + "\r\n".len()
+    line + fields_length(request.headers()) + "\r\n".len()
+}
+
+/// How many bytes the fields of a head have, with their ends of lines.
+pub(super) fn fields_length(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum()
 }
