@@ -2,8 +2,8 @@
 
 use super::serve_images::Opened;
 use crate::args::{
-    ConfigOptions, KeepingOptions, PolicyOptions, SessionOptions, VariableOptions, parse_host,
-    parse_host_name, parse_origin,
+    ConfigOptions, KeepingOptions, PolicyOptions, SessionOptions, VariableOptions, parse_host_name,
+    parse_origin, parse_port_domain,
 };
 use crate::context::Context;
 use crate::listen::{ENDING, Listening};
@@ -78,7 +78,7 @@ pub(crate) struct ServeArgs {
     /// All names below it have to lead to this server, through something that speaks TLS.
     ///
     /// Example: --port-domain boxes.example
-    #[arg(long, value_name = "HOST[:PORT]", value_parser = parse_host)]
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = parse_port_domain)]
     pub(crate) port_domain: Option<String>,
 
     #[command(flatten)]

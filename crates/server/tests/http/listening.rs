@@ -3,7 +3,7 @@
 use crate::stage::{Stage, request};
 use axum::body::Body;
 use cofferdam_core::ErrorKind;
-use cofferdam_server::{Bound, HEAD_TIME, Listen, MAX_HEAD_BYTES};
+use cofferdam_server::{Bound, HEAD_TIME, Listen, MAX_HEAD_BYTES, MAX_SOCKET_PATH_BYTES};
 use cofferdam_session::InitState;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -229,6 +229,29 @@ async fn a_socket_is_private_and_goes_with_its_server() {
     drop(end);
     task.await.unwrap();
     assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn the_path_of_a_socket_may_be_as_long_as_the_kernel_takes() {
+    let stage = Stage::new().await;
+    let padded = |bytes: usize| {
+        let begun = stage.state.join("s").display().to_string();
+        format!("{begun}{}", "s".repeat(bytes - begun.len()))
+    };
+    for bytes in [100, 101, MAX_SOCKET_PATH_BYTES] {
+        let path = padded(bytes);
+        let bound = bind(&format!("unix:{path}")).await.unwrap();
+        let (end, task) = serving(&stage, bound).await;
+        let answer = talk(UnixStream::connect(&path).await.unwrap(), ASK).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{bytes}: {answer}");
+        drop(end);
+        task.await.unwrap();
+        assert!(!Path::new(&path).exists(), "{bytes}");
+    }
+    let long = format!("unix:{}", padded(MAX_SOCKET_PATH_BYTES + 1));
+    let refused = long.parse::<Listen>().unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Usage);
+    assert!(refused.message.contains("more than 107 bytes"), "{refused}");
 }
 
 #[tokio::test]
