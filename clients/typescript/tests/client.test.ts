@@ -61,18 +61,19 @@ test("a name leads to no other route", async () => {
 });
 
 test("a sandbox of a block ends with it, and one that was there stays", async () => {
-  const made = await client.ensure("stays", { labels: { for: "tests" } });
+  const labels = { for: "tests", of: "a,b=c\\d" };
+  const made = await client.ensure("stays", { labels });
   let id = "";
   {
     await using box = await client.sandbox();
     assert.equal((await box.run(["echo", "hello"])).check().text, "hello\n");
     id = box.id;
-    await using same = await client.sandbox({ name: "stays", labels: { for: "tests" } });
+    await using same = await client.sandbox({ name: "stays", labels });
     assert.equal(same.id, made.id);
   }
   await assert.rejects(client.get(id), isOf("not_found", 404));
   const names = [];
-  for await (const box of client.sandboxes({ for: "tests" })) names.push(box.name);
+  for await (const box of client.sandboxes(labels)) names.push(box.name);
   assert.deepEqual(names, ["stays"]);
   await made.delete();
   await made.delete({ missingOk: true });
