@@ -193,6 +193,7 @@ fn spawn(
         let begins = place.begins();
         let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let (routes, flow, in_flight) = (routes.clone(), flow.clone(), begins());
+            flow.tell_asked();
             let came = came.clone();
             async move {
                 let mut request: Request = request.map(Body::new);

@@ -213,7 +213,6 @@ async fn pass(
     }
     let way = request.extensions().get::<Way>().copied().unwrap_or(Way::OwnTcp);
     let caller = auth::caller(server, way, request.headers()).await?;
-    tell_known(&request);
     server.0.rates.take(&caller, Instant::now())?;
     let mut request = request.map(|body| keyed(server, &caller, body));
     let room = server.0.untaken.check(caller.owner());
@@ -225,6 +224,8 @@ async fn pass(
             counted
         }
     };
+    // Not before it counts: a refusal is told to anybody, and nobody's places are held by those who do not read it.
+    tell_known(&request);
     request.extensions_mut().insert(caller.clone());
     request.extensions_mut().insert(Number(number.to_owned()));
     if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {

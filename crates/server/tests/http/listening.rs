@@ -211,6 +211,32 @@ async fn strangers_who_read_nothing_shut_nobody_out() {
 }
 
 #[tokio::test]
+async fn what_counts_for_nobody_holds_no_places_though_who_asks_is_known() {
+    let stage = Stage::with(|options| options.max_connections = 4).await;
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    // Who asked is known, and then asks for what anybody is told, and takes none of it.
+    let known = "GET /v1/sandboxes HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let open = "GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(64);
+    let mut unread = Vec::new();
+    for _ in 0..8 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(2048).unwrap();
+        let mut one = socket.connect(address.parse().unwrap()).await.unwrap();
+        one.write_all(format!("{known}{open}").as_bytes()).await.unwrap();
+        unread.push(one);
+    }
+    for _ in 0..2 {
+        let answer = talk(TcpStream::connect(&address).await.unwrap(), ASK);
+        let answer = tokio::time::timeout(HEAD_TIME, answer).await.unwrap();
+        assert!(answer.contains("200 OK"), "{answer}");
+    }
+    drop((unread, end));
+    task.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_socket_is_private_and_goes_with_its_server() {
     let stage = Stage::new().await;
     let path = stage.state.join("c.sock");

@@ -92,8 +92,8 @@ async fn pass_on(
     opened: Opened,
     mut request: Request,
 ) -> Result<Response, Problem> {
-    tell_known(&request);
     let counted = opened.caller.stream(server)?;
+    tell_known(&request);
     let stream = opened.session.connect(opened.port).await.map_err(|error| {
         if error.kind == ErrorKind::NotFound {
             server.0.ports.forget(opened.session.id());
