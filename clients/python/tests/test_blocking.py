@@ -152,6 +152,7 @@ class Blocking(unittest.TestCase):
                 (lambda: self.client.run(anything), OptionNameError),
                 (lambda: box.exec(["true", anything]), OptionNameError),
                 (lambda: box.files.read(anything), OptionNameError),
+                (lambda: box.files.edit("f", anything), OptionNameError),
                 (lambda: box.exec("true", key="a\nb"), OptionValueError),
                 (lambda: self.client.run("true", key=" a"), OptionValueError),
                 (lambda: self.client.create(key="a\0b"), OptionValueError),

@@ -344,7 +344,19 @@ test("arguments that cannot be are errors of this client", async () => {
   await using box = await client.sandbox();
   await box.files.write("kept", "x");
   const not = undefined as unknown as string;
+  const holdsItself: Record<string, unknown> = {};
+  holdsItself["self"] = holdsItself;
+  const sat = await box.exec("cat", { stdin: true, terminal: { rows: 5, columns: 40 } });
   const asked: (() => Promise<unknown>)[] = [
+    () => client.create({ ttl_ms: 5n as unknown as number }),
+    () => client.create({ labels: holdsItself as Record<string, string> }),
+    () => client.callTool("cofferdam", "sandbox_status", holdsItself),
+    async () => new Terminal(box.id, sat, { url: "127.0.0.1:7070" }),
+    async () => new Terminal(box.id, sat, { key: "cfd_1\nsecret" }),
+    async () => new Terminal(box.id, sat, { offset: -1 }),
+    async () => new Terminal(box.id, sat, { offset: 5n as unknown as number }),
+    async () => new Terminal(box.id, sat, { socketPath: 5 as unknown as string }),
+    () => new Terminal(box.id, sat, { url: served.url }).resize({ rows: 5n as unknown as number, columns: 4 }),
     async () => new Client({ url: "ftp://x" }),
     async () => new Client({ url: "127.0.0.1:7070" }),
     async () => new Client({ url: "http://x:99999" }),

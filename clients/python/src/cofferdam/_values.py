@@ -185,6 +185,15 @@ class Edit(TypedDict):
     new: str
 
 
+def edit_of(edit: object, all: bool) -> dict[str, Any]:
+    """An edit as a field of a request."""
+    if not isinstance(edit, Mapping):
+        raise OptionNameError(
+            f"{edit!r} is no edit", kind="usage", hint="Give each as {'old': TEXT, 'new': TEXT}."
+        )
+    return {**edit, "all": all}
+
+
 def labels_of(labels: Mapping[str, str] | None) -> str | None:
     """Labels as a list is asked for by them: a sign that means something there has a backslash before it."""
     sign = re.compile(r"[\\,=]")
