@@ -152,6 +152,7 @@ class Blocking(unittest.TestCase):
                 (lambda: self.client.run(anything), OptionNameError),
                 (lambda: box.exec(["true", anything]), OptionNameError),
                 (lambda: box.files.read(anything), OptionNameError),
+                (lambda: box.files.edit("f", anything), OptionNameError),
                 (lambda: box.exec("true", key="a\nb"), OptionValueError),
                 (lambda: self.client.run("true", key=" a"), OptionValueError),
                 (lambda: self.client.create(key="a\0b"), OptionValueError),
@@ -172,10 +173,11 @@ class Blocking(unittest.TestCase):
             sleeps.kill()
 
     def test_one_that_was_there_stays(self) -> None:
-        made = self.client.ensure("stays", labels={"for": "tests"})
-        with self.client.sandbox("stays", labels={"for": "tests"}) as box:
+        labels = {"for": "tests", "of": "a,b=c\\d"}
+        made = self.client.ensure("stays", labels=labels)
+        with self.client.sandbox("stays", labels=labels) as box:
             self.assertEqual(box.id, made.id)
-        self.assertEqual([box.name for box in self.client.sandboxes({"for": "tests"})], ["stays"])
+        self.assertEqual([box.name for box in self.client.sandboxes(labels)], ["stays"])
         self.assertEqual(self.client.get("stays").id, made.id)
         made.delete()
         made.delete(missing_ok=True)

@@ -58,7 +58,9 @@ export class Client {
 
   /** Every sandbox of this caller that has all these labels, page after page. */
   async *sandboxes(labels: Record<string, string> = {}): AsyncGenerator<Sandbox, void, undefined> {
-    const label = Object.entries(labels).map(([name, value]) => `${name}=${value}`).join(",");
+    // Signs that mean something there have a backslash before them.
+    const sign = (part: string) => part.replace(/[\\,=]/g, "\\$&");
+    const label = Object.entries(labels).map((pair) => pair.map(sign).join("=")).join(",");
     const filter = label ? { label } : {};
     let cursor: string | undefined;
     do {

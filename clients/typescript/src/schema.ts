@@ -5078,7 +5078,10 @@ export interface operations {
     sandboxes_list: {
         parameters: {
             query?: {
-                /** @description Those that have all these labels: `key=value`, separated by commas. */
+                /**
+                 * @description Those that have all these labels: `key=value`, separated by commas. In a label `\,`, `\=` and `\\` stand for a
+                 *     comma, a sign of equality and a backslash.
+                 */
                 label?: string;
                 /** @description How many at most. */
                 limit?: number;

@@ -3,11 +3,11 @@
 import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overTls } from "node:https";
 import type { Duplex } from "node:stream";
-import { CofferdamError, errorOf, unreachable } from "./errors.js";
+import { CofferdamError, errorOf, unfit, unreachable } from "./errors.js";
 import type { Exec } from "./execs.js";
 import { BINARY, CLOSE, FrameReader, PING, PONG, TEXT, answerTo, frame, freshKey } from "./frames.js";
 import { type Schemas, contentOf } from "./values.js";
-import { parsed, segment } from "./wire.js";
+import { address, authorization, parsed, segment, textOf } from "./wire.js";
 
 /** A connection that breaks so often at once, without any output, is given up. */
 const MOST_EMPTY = 10;
@@ -41,7 +41,8 @@ export interface TerminalOptions {
  */
 export class Terminal {
   readonly #options: TerminalOptions;
-  readonly #path: string;
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
   #socket: Duplex | undefined;
   /** The place of the next byte: whoever comes back another day begins there. */
   offset: number;
@@ -51,9 +52,17 @@ export class Terminal {
     readonly exec: Exec,
     options: TerminalOptions = {},
   ) {
+    const { key, offset = 0, socketPath, url = "http://127.0.0.1:7070" } = options;
+    if (!Number.isSafeInteger(offset) || offset < 0) {
+      throw unfit(`offset is ${String(offset)}, and no number of bytes`, "Give the `offset` of an earlier terminal.");
+    }
+    if (socketPath !== undefined && (typeof socketPath !== "string" || !socketPath || socketPath.includes("\0"))) {
+      throw unfit("socketPath is no path", "Give the path of the server's socket, or leave it out.");
+    }
     this.#options = options;
-    this.#path = `/v1/sandboxes/${segment(sandbox)}/execs/${segment(exec.id)}/attach`;
-    this.offset = options.offset ?? 0;
+    this.#url = `${address(url)}/v1/sandboxes/${segment(sandbox)}/execs/${segment(exec.id)}/attach`;
+    this.#headers = authorization(key);
+    this.offset = offset;
   }
 
   /** Connects. Iterating and sending do it too. */
@@ -131,8 +140,8 @@ export class Terminal {
     return told.type === "exited";
   }
 
-  #ask(asked: Schemas["Asked"]): Promise<void> {
-    return this.#say(TEXT, new TextEncoder().encode(JSON.stringify(asked)));
+  async #ask(asked: Schemas["Asked"]): Promise<void> {
+    await this.#say(TEXT, new TextEncoder().encode(textOf(asked)));
   }
 
   async #say(kind: number, data: Uint8Array): Promise<void> {
@@ -157,12 +166,12 @@ export class Terminal {
   }
 
   #connected(): Promise<Duplex> {
-    const { key, socketPath, url = "http://127.0.0.1:7070" } = this.#options;
+    const { socketPath } = this.#options;
     const secret = freshKey();
-    const at = new URL(url.replace(/\/$/, "") + this.#path);
+    const at = new URL(this.#url);
     at.searchParams.set("from", String(this.offset));
     const headers = {
-      ...(key ? { authorization: `Bearer ${key}` } : {}),
+      ...this.#headers,
       ...(socketPath ? { host: "localhost" } : {}),
       connection: "Upgrade",
       upgrade: "websocket",

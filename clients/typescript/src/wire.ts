@@ -50,6 +50,7 @@ export class Wire {
       baseUrl: this.#url,
       headers: this.#headers,
       pathSerializer: pathOf,
+      bodySerializer: textOf,
       fetch: async (request) => readable(await this.send(request)),
     });
   }
@@ -140,14 +141,23 @@ function requestOf(url: URL, init: RequestInit): Request {
   }
 }
 
+/** What a request says in JSON, if it can: numbers of other types and what holds itself cannot. */
+export function textOf(body: unknown): string {
+  try {
+    return JSON.stringify(body);
+  } catch (cause) {
+    throw unfit(`no request can hold the arguments: ${String(cause)}`, "See what types they have.", cause);
+  }
+}
+
 /** The address of a server, without a slash at its end. */
-function address(url: string): string {
+export function address(url: string): string {
   if (/^https?:\/\/./.test(String(url)) && URL.canParse(url)) return url.replace(/\/$/, "");
-  throw unfit(`${JSON.stringify(url)} is no address of a server`, "Write http://HOST:PORT or https://HOST.");
+  throw unfit(`${String(url)} is no address of a server`, "Write http://HOST:PORT or https://HOST.");
 }
 
 /** The header with a key. What no key can be is refused here, for what refuses it later prints it. */
-function authorization(key: string | undefined): Record<string, string> {
+export function authorization(key: string | undefined): Record<string, string> {
   const plain = key?.trim();
   if (!plain) return {};
   if (/^[\x21-\x7e]+$/.test(plain)) return { authorization: `Bearer ${plain}` };

@@ -61,18 +61,19 @@ test("a name leads to no other route", async () => {
 });
 
 test("a sandbox of a block ends with it, and one that was there stays", async () => {
-  const made = await client.ensure("stays", { labels: { for: "tests" } });
+  const labels = { for: "tests", of: "a,b=c\\d" };
+  const made = await client.ensure("stays", { labels });
   let id = "";
   {
     await using box = await client.sandbox();
     assert.equal((await box.run(["echo", "hello"])).check().text, "hello\n");
     id = box.id;
-    await using same = await client.sandbox({ name: "stays", labels: { for: "tests" } });
+    await using same = await client.sandbox({ name: "stays", labels });
     assert.equal(same.id, made.id);
   }
   await assert.rejects(client.get(id), isOf("not_found", 404));
   const names = [];
-  for await (const box of client.sandboxes({ for: "tests" })) names.push(box.name);
+  for await (const box of client.sandboxes(labels)) names.push(box.name);
   assert.deepEqual(names, ["stays"]);
   await made.delete();
   await made.delete({ missingOk: true });
@@ -343,7 +344,19 @@ test("arguments that cannot be are errors of this client", async () => {
   await using box = await client.sandbox();
   await box.files.write("kept", "x");
   const not = undefined as unknown as string;
+  const holdsItself: Record<string, unknown> = {};
+  holdsItself["self"] = holdsItself;
+  const sat = await box.exec("cat", { stdin: true, terminal: { rows: 5, columns: 40 } });
   const asked: (() => Promise<unknown>)[] = [
+    () => client.create({ ttl_ms: 5n as unknown as number }),
+    () => client.create({ labels: holdsItself as Record<string, string> }),
+    () => client.callTool("cofferdam", "sandbox_status", holdsItself),
+    async () => new Terminal(box.id, sat, { url: "127.0.0.1:7070" }),
+    async () => new Terminal(box.id, sat, { key: "cfd_1\nsecret" }),
+    async () => new Terminal(box.id, sat, { offset: -1 }),
+    async () => new Terminal(box.id, sat, { offset: 5n as unknown as number }),
+    async () => new Terminal(box.id, sat, { socketPath: 5 as unknown as string }),
+    () => new Terminal(box.id, sat, { url: served.url }).resize({ rows: 5n as unknown as number, columns: 4 }),
     async () => new Client({ url: "ftp://x" }),
     async () => new Client({ url: "127.0.0.1:7070" }),
     async () => new Client({ url: "http://x:99999" }),

@@ -28,7 +28,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 #[cfg(feature = "serve")]
-pub(crate) use names::{parse_host_name, parse_origin};
+pub(crate) use names::{parse_host_name, parse_origin, parse_port_domain};
 pub(crate) use options::{
     CommandOptions, ConfigOptions, PolicyOptions, RuleOptions, StartOptions, VariableOptions,
     checked_name, choice, parse_ask, parse_host, parse_pids, parse_port, split_assignment,

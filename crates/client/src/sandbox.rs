@@ -42,13 +42,10 @@ impl Client {
         labels: &BTreeMap<String, String>,
         cursor: Option<&str>,
     ) -> Result<SandboxPage> {
-        // They are separated by commas.
-        if let Some((key, _)) = labels.iter().find(|(k, v)| k.contains(',') || v.contains(',')) {
-            let what = format!("a server cannot be asked for the label {key:?}, having a comma");
-            return Err(Error::new(ErrorKind::Unsupported, what).hint("Leave it out."));
-        }
-        let labels: Vec<String> =
-            labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(key, value)| format!("{}={}", as_asked(key), as_asked(value)))
+            .collect();
         let labels = (!labels.is_empty()).then(|| labels.join(","));
         self.persist(|| {
             self.ask(Method::GET, &["v1", "sandboxes"])
@@ -73,6 +70,11 @@ impl Client {
             }
         }
     }
+}
+
+/// A part of a label as it stands in a question, where a comma and other signs mean something.
+fn as_asked(part: &str) -> String {
+    part.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=")
 }
 
 /// Where a list goes on of which so many are there.

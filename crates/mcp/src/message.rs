@@ -3,7 +3,7 @@
 use crate::bounded::id_in;
 use crate::server::refused;
 use cofferdam_core::{Error, ErrorKind};
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData};
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId};
 use serde_json::{Value, json};
 
 /// What is wrong with a text that is no message, and the id of the request that it was to be, as far as it
@@ -22,7 +22,11 @@ pub(crate) fn fault(text: &[u8]) -> Option<(ErrorData, Value)> {
             (ErrorCode::INVALID_REQUEST, what, Value::Null)
         }
         Ok(other) => {
-            let what = "it is no message of JSON-RPC 2.0".to_owned();
+            let is_known = |id: &Value| serde_json::from_value::<RequestId>(id.clone()).is_ok();
+            let what = match other.get("id").is_none_or(is_known) {
+                true => "it is no message of JSON-RPC 2.0".to_owned(),
+                false => "its id is neither a text nor a whole number below 2^63".to_owned(),
+            };
             let id = other.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
             (ErrorCode::INVALID_REQUEST, what, id.unwrap_or_default())
         }

@@ -240,7 +240,10 @@ fn unknown(CustomRequest { method, params, .. }: &CustomRequest) -> ErrorData {
         Some(is) => {
             refused(&Error::new(ErrorKind::Usage, format!("params of {method}: {is}")).hint(takes))
         }
-        None => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.clone(), None),
+        None => {
+            let what = format!("{method} is not a method of this server");
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, what, None)
+        }
     }
 }
 

@@ -80,7 +80,10 @@ where
             let Ok(Some(line)) = line else { break };
             let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line);
             match serde_json::from_slice(line) {
-                Ok(message) => return Some(message),
+                Ok(message) => match self.open_already(&message) {
+                    Some(id) => self.refuse(twice(id)),
+                    None => return Some(message),
+                },
                 Err(_) => {
                     let Some((error, id)) = fault(line) else { continue };
                     self.refuse(JsonRpcMessage::error(error, serde_json::from_value(id).ok()));
@@ -98,6 +101,20 @@ where
     fn refuse(&mut self, refusal: ServerJsonRpcMessage) {
         while self.refusing.try_join_next().is_some() {}
         self.refusing.spawn(self.writes.send(refusal));
+    }
+
+    /// The id of a request by which another one is still to be answered: nobody could tell their answers apart, nor
+    /// end one of them.
+    fn open_already(&self, message: &RxJsonRpcMessage<RoleServer>) -> Option<RequestId> {
+        match message {
+            JsonRpcMessage::Request(request) if self.open.borrow().contains(&request.id) => {
+                Some(request.id.clone())
+            }
+            JsonRpcMessage::Request(_)
+            | JsonRpcMessage::Notification(_)
+            | JsonRpcMessage::Response(_)
+            | JsonRpcMessage::Error(_) => None,
+        }
     }
 
     /// Remembers which requests are to be answered.
@@ -123,6 +140,15 @@ pub(crate) fn too_long(id: Option<RequestId>) -> ServerJsonRpcMessage {
     let what = format!("the message has more than {MAX_MESSAGE_BYTES} bytes");
     let error = Error::new(ErrorKind::TooLarge, what).hint("Send it in parts.");
     JsonRpcMessage::error(ErrorData { code: ErrorCode::INVALID_REQUEST, ..refused(&error) }, id)
+}
+
+fn twice(id: RequestId) -> ServerJsonRpcMessage {
+    let what = format!("a request with the id {id} is not answered yet");
+    let error = Error::new(ErrorKind::Conflict, what).hint("Give each request an id of its own.");
+    JsonRpcMessage::error(
+        ErrorData { code: ErrorCode::INVALID_REQUEST, ..refused(&error) },
+        Some(id),
+    )
 }
 
 impl<R, W> Transport<RoleServer> for Wire<R, W>
@@ -187,7 +213,9 @@ mod tests {
     #[tokio::test]
     async fn what_is_no_message_is_answered_by_the_id_in_it_and_the_next_one_is_served() {
         let deep = format!("{{\"id\":5,\"x\":{}1{}}}", "[".repeat(200), "]".repeat(200));
-        let sent: [(&[u8], i32, Value); 8] = [
+        let sent_beyond = br#"{"jsonrpc":"2.0","id":9223372036854775808,"#;
+        let sent: [(&[u8], i32, Value); 9] = [
+            (br#"{"jsonrpc":"2.0","id":9223372036854775808,"method":"ping"}"#, -32600, Value::Null),
             (br#"{"jsonrpc":"2.0","id":1,"method":"\ud83d"}"#, -32700, json!(1)),
             (b"{\"id\":2,\"method\":\"\xff\"}", -32700, json!(2)),
             (br#"{"jsonrpc":"2.0","id":"c","meth"#, -32700, json!("c")),
@@ -221,6 +249,34 @@ mod tests {
                 serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
             let told = (&answer["error"]["code"], &answer["id"]);
             assert_eq!(told, (&json!(code), &id), "{}: {answer}", String::from_utf8_lossy(line));
+            let is_about_its_id = answer["error"]["message"].as_str().unwrap().contains("2^63");
+            assert_eq!(is_about_its_id, line.starts_with(sent_beyond), "{answer}");
         }
+    }
+
+    #[tokio::test]
+    async fn two_requests_of_one_id_are_not_at_work_at_once() {
+        let (ours, theirs) = duplex(1 << 20);
+        let (read, mut write) = split(theirs);
+        let (from, to) = split(ours);
+        let mut wire = Wire::new(from, to, CancellationToken::new());
+        let ping = |id: i64| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+        let sent = [ping(1), ping(1), ping(2)].concat();
+        write.write_all(sent.as_bytes()).await.unwrap();
+        for id in [1, 2] {
+            let served = wire.receive().await.unwrap();
+            let is_it = |served| matches!(served, JsonRpcMessage::Request(request) if request.id == RequestId::Number(id));
+            assert!(is_it(served), "{id}");
+        }
+        let mut lines = BufReader::new(read).lines();
+        let told: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+        assert_eq!((&told["error"]["code"], &told["id"]), (&json!(-32600), &json!(1)), "{told}");
+        assert_eq!(told["error"]["data"]["kind"], "conflict");
+        // The control: once it is answered, its id may be used again.
+        let answer =
+            JsonRpcMessage::error(ErrorData::internal_error("x", None), Some(RequestId::Number(1)));
+        wire.send(answer).await.unwrap();
+        write.write_all(ping(1).as_bytes()).await.unwrap();
+        assert!(wire.receive().await.is_some());
     }
 }

@@ -218,7 +218,7 @@ async fn a_call_without_what_it_needs_is_told_what_that_is() {
         ("tools/call", json!({ "name": 5 }), -32602, "string"),
         ("tools/call", json!({ "name": "sandbox_status", "arguments": [] }), -32602, "map"),
         ("resources/read", json!({ "url": "x" }), -32602, "`uri`"),
-        ("nobody/knows", json!({}), -32601, "nobody/knows"),
+        ("nobody/knows", json!({}), -32601, "nobody/knows is not a method of this server"),
     ] {
         let (_, answer) = old().of(&service, method, params).await;
         assert_eq!(answer["error"]["code"], code, "{method}: {answer}");

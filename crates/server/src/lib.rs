@@ -14,13 +14,14 @@ mod peer;
 mod room;
 mod serve;
 mod server;
+mod short;
 mod stalling;
 mod traces;
 
 pub use ground::Ground;
 pub use http::{document, router};
 pub use images::{HeldImage, Images, Pull};
-pub use listen::{Bound, Listen};
-pub use serve::{GRACE, HEAD_TIME, MAX_CONNECTIONS, MAX_HEAD_BYTES};
+pub use listen::{Bound, Listen, MAX_SOCKET_PATH_BYTES};
+pub use serve::{GRACE, HEAD_TIME, MAX_CONNECTIONS, MAX_HEAD_BYTES, max_connections};
 pub use server::{Options, Server};
 pub use traces::Traces;

@@ -3,10 +3,14 @@
 use cofferdam_core::{Error, ErrorKind, Result};
 use std::fmt;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
+
+/// The longest path of a socket that the kernel takes, in bytes.
+pub const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// Where a server is to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +30,11 @@ impl FromStr for Listen {
                 .hint("Write ADDRESS:PORT with a number as address, or unix:/absolute/path.")
         };
         match text.strip_prefix("unix:") {
+            Some(path) if path.len() > MAX_SOCKET_PATH_BYTES => {
+                let what = format!("{path:?} has more than {MAX_SOCKET_PATH_BYTES} bytes");
+                Err(Error::new(ErrorKind::Usage, what)
+                    .hint("Use a shorter path: the kernel takes none that is longer for a socket."))
+            }
             Some(path) if path.starts_with('/') => Ok(Self::Unix(PathBuf::from(path))),
             Some(_) => Err(wrong()),
             None => text.parse().map(Self::Tcp).map_err(|_| wrong()),
@@ -119,7 +128,9 @@ fn bind_private(path: &Path) -> std::io::Result<(UnixListener, SocketFile)> {
     let made = || {
         std::fs::set_permissions(&nest, std::fs::Permissions::from_mode(0o700))?;
         let young = nest.join("s");
-        let listener = UnixListener::bind(&young)?;
+        // The path of the nest may be longer than the kernel takes for a socket.
+        let opened = std::fs::File::open(&nest)?;
+        let listener = UnixListener::bind(format!("/proc/self/fd/{}/s", opened.as_raw_fd()))?;
         std::fs::set_permissions(&young, std::fs::Permissions::from_mode(0o600))?;
         let found = std::fs::symlink_metadata(&young)?;
         // A link fails where a name is taken: who began to listen meanwhile keeps it.

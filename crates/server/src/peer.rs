@@ -1,22 +1,71 @@
 //! Whose the other end of a connection on this machine is.
 
+use rustix::io::Errno;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use tokio::sync::OnceCell;
 
 /// Where the kernel lists connections over TCP.
 const LISTS: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 /// The columns of a line that say the near address, the far one, whose the socket is, and its inode.
 const COLUMNS: [usize; 4] = [1, 2, 7, 9];
 
-/// Whether the other end belongs to the user of this process, or to root, who may do as that user anyway.
-/// What is not known does not.
-pub(crate) async fn is_own(peer: SocketAddr, here: SocketAddr) -> bool {
-    let looked = tokio::task::spawn_blocking(move || user_of(peer, here)).await;
-    let own = rustix::process::geteuid().as_raw();
-    looked.ok().flatten().is_some_and(|user| user == own || user == 0)
+/// The two ends of a connection over TCP, of which it is looked once whose the other one is.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    peer: SocketAddr,
+    /// This end, where it is a loopback address: of others nobody knows.
+    here: Option<SocketAddr>,
+    is_own: OnceCell<bool>,
 }
 
-fn user_of(peer: SocketAddr, here: SocketAddr) -> Option<u32> {
-    LISTS.iter().find_map(|list| listed(&std::fs::read_to_string(list).ok()?, peer, here))
+impl Ends {
+    /// Of whom it is not known yet.
+    pub(crate) fn new(peer: SocketAddr, here: Option<SocketAddr>) -> Self {
+        let here = here.filter(|here| here.ip().is_loopback());
+        Self { peer, here, is_own: OnceCell::new() }
+    }
+
+    /// Whether the other end belongs to the user of this process, or to root, who may do as that user anyway. Where the
+    /// kernel could not be asked, the next one who wants to know asks again.
+    pub(crate) async fn is_own(&self) -> Result<bool, Errno> {
+        let Some(here) = self.here else { return Ok(false) };
+        let peer = self.peer;
+        let look = async || {
+            let looked = tokio::task::spawn_blocking(move || user_of(kernels, peer, here)).await;
+            let user = looked.map_err(|_| Errno::IO)?;
+            let user = user.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+            let own = rustix::process::geteuid().as_raw();
+            Ok(user.is_some_and(|user| user == own || user == 0))
+        };
+        self.is_own.get_or_try_init(look).await.copied()
+    }
+}
+
+fn kernels(list: &str) -> io::Result<String> {
+    std::fs::read_to_string(list)
+}
+
+/// Whose the other end is, by what is read of the kernel's lists.
+fn user_of(
+    read: impl Fn(&str) -> io::Result<String>,
+    peer: SocketAddr,
+    here: SocketAddr,
+) -> io::Result<Option<u32>> {
+    let mut failed = None;
+    for list in LISTS {
+        match read(list) {
+            Ok(list) => {
+                if let Some(user) = listed(&list, peer, here) {
+                    return Ok(Some(user));
+                }
+            }
+            // Without IPv6 there is no list of it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => failed = Some(error),
+        }
+    }
+    failed.map_or(Ok(None), Err)
 }
 
 /// Whose the socket is that leads from `near` to `far`, in a list of the kernel's.
@@ -64,12 +113,31 @@ mod tests {
             let here = listener.local_addr().unwrap();
             let client = TcpStream::connect(here).unwrap();
             let (_ours, peer) = listener.accept().unwrap();
-            assert_eq!(user_of(peer, here), Some(rustix::process::geteuid().as_raw()));
-            assert!(is_own(peer, here).await, "{address}");
-            assert_eq!(user_of(here, here), None, "{address}");
+            let user_of = |peer| user_of(kernels, peer, here).unwrap();
+            assert_eq!(user_of(peer), Some(rustix::process::geteuid().as_raw()));
+            let ends = Ends::new(peer, Some(here));
+            assert_eq!(ends.is_own().await, Ok(true), "{address}");
+            assert_eq!(user_of(here), None, "{address}");
             drop(client);
-            assert_eq!(user_of(peer, here), None, "{address}");
+            assert_eq!(user_of(peer), None, "{address}");
+            // As it was when it was looked, and of an address that others reach nothing is.
+            assert_eq!(ends.is_own().await, Ok(true), "{address}");
+            let elsewhere = Some("192.0.2.1:80".parse().unwrap());
+            assert_eq!(Ends::new(peer, elsewhere).is_own().await, Ok(false));
         }
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_says_nothing_of_whose_an_end_is() {
+        let (peer, here) = ("[::1]:1".parse().unwrap(), "[::1]:2".parse().unwrap());
+        let read = |first: Errno, second: Errno| {
+            let why = move |list: &str| if list == LISTS[0] { first } else { second };
+            user_of(move |list| Err(why(list).into()), peer, here)
+        };
+        for (first, second) in [(Errno::MFILE, Errno::NOENT), (Errno::NOENT, Errno::IO)] {
+            assert!(read(first, second).is_err(), "{first:?} {second:?}");
+        }
+        assert_eq!(read(Errno::NOENT, Errno::NOENT).unwrap(), None, "the control");
     }
 
     #[test]

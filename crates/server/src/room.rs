@@ -87,11 +87,16 @@ impl Room {
             if let Some(place) = self.try_take(flow) {
                 return place;
             }
-            self.ask_one_to_leave();
-            tokio::select! {
-                () = self.0.changed.notified() => {}
-                () = tokio::time::sleep(LOOKS_AGAIN) => {}
-            }
+            self.make_room().await;
+        }
+    }
+
+    /// Asks whoever is to make room to leave, and waits until there may be some.
+    pub(crate) async fn make_room(&self) {
+        self.ask_one_to_leave();
+        tokio::select! {
+            () = self.0.changed.notified() => {}
+            () = tokio::time::sleep(LOOKS_AGAIN) => {}
         }
     }
 

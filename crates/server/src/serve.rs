@@ -2,41 +2,48 @@
 
 use crate::holding::holding;
 use crate::listen::{Bound, Socket};
+use crate::peer::Ends;
 use crate::room::{Place, Room};
+use crate::short::Short;
 use crate::stalling::{Flow, Stalling};
-use crate::{Server, peer, router};
+use crate::{Server, router};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use cofferdam_core::{Error, ErrorKind, Result};
-use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::io::Errno;
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tower::ServiceExt;
 
 /// The most connections at once unless an operator says otherwise. Where another one comes in, whoever waited longest
 /// without a request in flight is closed; as long as there is none, it waits until one of them ends.
 pub const MAX_CONNECTIONS: usize = 1024;
+/// How many open files there are for each connection: its own, and those of what is asked over it, as a way to a
+/// sandbox's keeper, a way to its files, and output that is kept.
+const FILES_OF_EACH: u64 = 4;
 /// The longest head of a request, in bytes.
 pub const MAX_HEAD_BYTES: usize = 32 << 10;
 /// How long a caller may take to send the head of a request.
 pub const HEAD_TIME: Duration = Duration::from_secs(20);
 /// How long requests may take to end once the server is to end.
 pub const GRACE: Duration = Duration::from_secs(10);
-/// How long nothing is taken in where this machine has no room for another connection.
-const NO_ROOM: Duration = Duration::from_millis(100);
-
 /// How often a server finishes what was begun and ends what is over, as every start does.
 const REPAIRED_EVERY: Duration = Duration::from_secs(60);
+
+/// The most connections of a process that may have so many files open: [`MAX_CONNECTIONS`], or fewer, so that there
+/// are files for what is asked. No number is no limit.
+pub fn max_connections(open_files: Option<u64>) -> usize {
+    let share = open_files.and_then(|files| usize::try_from(files / FILES_OF_EACH).ok());
+    share.map_or(MAX_CONNECTIONS, |share| share.clamp(1, MAX_CONNECTIONS))
+}
 
 /// How far the end of a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +90,8 @@ pub(crate) enum Way {
     Tcp,
     /// Over TCP, from a socket of the user whose server it is, or of root.
     OwnTcp,
+    /// Over TCP, where the kernel could not be asked whose the socket is.
+    UnclearTcp(Errno),
     /// By the file of a socket: the user whose server it is.
     Unix,
 }
@@ -102,6 +111,7 @@ impl Server {
         let (ending, is_ending) = watch::channel(Stage::Serving);
         self.beside(repair_now_and_then(self.clone()));
         self.beside(prepare_now_and_then(self.clone()));
+        let mut short = Short::new(self.0.options.log);
         let accepting = async {
             loop {
                 let (routes, is_ending) = (routes.clone(), is_ending.clone());
@@ -109,21 +119,21 @@ impl Server {
                 match &bound.listener {
                     Socket::Tcp(listener) => match listener.accept().await {
                         Ok((stream, peer)) => {
-                            let way = way_of(&stream, peer);
+                            stream.set_nodelay(true).ok();
+                            let way = Came::Tcp(Ends::new(peer, stream.local_addr().ok()));
                             let place = room.take(&flow).await;
                             let stream = Stalling::new(stream, flow.clone());
                             spawn(stream, way, routes, is_ending, (place, flow));
                         }
-                        Err(_) => tokio::time::sleep(NO_ROOM).await,
+                        Err(error) => short.make_room(&room, &error).await,
                     },
                     Socket::Unix(listener) => match listener.accept().await {
                         Ok((stream, _)) => {
-                            let way = std::future::ready(Way::Unix);
                             let place = room.take(&flow).await;
                             let stream = Stalling::new(stream, flow.clone());
-                            spawn(stream, way, routes, is_ending, (place, flow));
+                            spawn(stream, Came::Unix, routes, is_ending, (place, flow));
                         }
-                        Err(_) => tokio::time::sleep(NO_ROOM).await,
+                        Err(error) => short.make_room(&room, &error).await,
                     },
                 }
             }
@@ -151,14 +161,21 @@ fn public(bound: &Bound) -> Error {
         .hint("Make a key with `cofferdam key create`, or listen on 127.0.0.1 or a Unix socket.")
 }
 
-/// By which way a connection over TCP came in, which takes a look.
-fn way_of(stream: &TcpStream, peer: SocketAddr) -> impl Future<Output = Way> + use<> {
-    stream.set_nodelay(true).ok();
-    let here = stream.local_addr().ok().filter(|here| here.ip().is_loopback());
-    async move {
-        match here {
-            Some(here) if peer::is_own(peer, here).await => Way::OwnTcp,
-            Some(_) | None => Way::Tcp,
+/// How a connection came in. Whose it is is not looked at for who asks for nothing.
+enum Came {
+    Tcp(Ends),
+    Unix,
+}
+
+impl Came {
+    async fn way(&self) -> Way {
+        match self {
+            Self::Unix => Way::Unix,
+            Self::Tcp(ends) => match ends.is_own().await {
+                Ok(true) => Way::OwnTcp,
+                Ok(false) => Way::Tcp,
+                Err(errno) => Way::UnclearTcp(errno),
+            },
         }
     }
 }
@@ -166,21 +183,21 @@ fn way_of(stream: &TcpStream, peer: SocketAddr) -> impl Future<Output = Way> + u
 /// Serves one connection beside the others.
 fn spawn(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    way: impl Future<Output = Way> + Send + 'static,
+    came: Came,
     routes: Router,
     mut stage: watch::Receiver<Stage>,
     (place, flow): (Place, Arc<Flow>),
 ) {
     tokio::spawn(async move {
-        // Looked at once, and not for who asks for nothing.
-        let way = way.shared();
+        let came = Arc::new(came);
         let begins = place.begins();
         let answer = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let (routes, flow, in_flight) = (routes.clone(), flow.clone(), begins());
-            let way = way.clone();
+            flow.tell_asked();
+            let came = came.clone();
             async move {
                 let mut request: Request = request.map(Body::new);
-                request.extensions_mut().insert(way.await);
+                request.extensions_mut().insert(came.way().await);
                 request.extensions_mut().insert(flow.clone());
                 let answer = routes.oneshot(request).await?;
                 in_flight.is_answered();
@@ -194,19 +211,39 @@ fn spawn(
             .max_buf_size(MAX_HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), answer)
             .with_upgrades();
-        let mut connection = std::pin::pin!(connection);
-        // A connection that breaks off is its caller's affair.
-        tokio::select! {
-            _ = connection.as_mut() => {}
-            () = place.is_to_leave() => {}
-            () = reached(&mut stage, Stage::Ending) => {
-                connection.as_mut().graceful_shutdown();
-                tokio::select! {
-                    _ = connection => {}
-                    () = reached(&mut stage, Stage::Cut) => {}
+        // ORDER: the connection goes before its place, for there may be no descriptor but its own for the next one.
+        async {
+            let mut connection = std::pin::pin!(connection);
+            // A connection that breaks off is its caller's affair.
+            tokio::select! {
+                _ = connection.as_mut() => {}
+                () = place.is_to_leave() => {}
+                () = reached(&mut stage, Stage::Ending) => {
+                    connection.as_mut().graceful_shutdown();
+                    tokio::select! {
+                        _ = connection => {}
+                        () = reached(&mut stage, Stage::Cut) => {}
+                    }
                 }
             }
         }
+        .await;
         drop(place);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_files_for_what_is_asked_over_each_connection() {
+        let check = |files: Option<u64>, most: usize| assert_eq!(max_connections(files), most);
+        check(None, MAX_CONNECTIONS);
+        check(Some(1 << 20), MAX_CONNECTIONS);
+        check(Some(4096), MAX_CONNECTIONS);
+        check(Some(4095), MAX_CONNECTIONS - 1);
+        check(Some(1024), 256);
+        check(Some(0), 1);
+    }
 }

@@ -27,12 +27,17 @@ impl Flow {
         self.is_upgraded.store(is_upgraded, Ordering::Relaxed);
     }
 
-    /// Says that somebody asked over it who may ask more than anybody may.
+    /// Says that somebody asks over it now who may ask more than anybody may, and what it is counts for him.
     pub(crate) fn tell_known(&self) {
         self.is_known.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody did.
+    /// Says that something is asked over it of which nobody knows yet whose it is, whoever asked before.
+    pub(crate) fn tell_asked(&self) {
+        self.is_known.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether somebody does.
     pub(crate) fn is_known(&self) -> bool {
         self.is_known.load(Ordering::Relaxed)
     }

@@ -107,8 +107,8 @@ impl SessionOrder {
         self
     }
 
-    /// Refuses what makes no sense.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Refuses what makes no sense, as whoever makes or finds its session does.
+    pub fn check(&self) -> Result<()> {
         let usage = |what: String, hint: &str| {
             Err(Error::new(ErrorKind::Usage, what).hint(hint.to_owned()))
         };

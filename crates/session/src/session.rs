@@ -390,11 +390,16 @@ impl Session {
     pub async fn wake_for(&self, id: &ProcessId) -> Result<()> {
         let place = self.place(id, Wanted::ItsEnd, Sleeping::Wakes).await?;
         let Place::Present(ready) = place else { return Ok(()) };
-        if self.status_of(&ready).await? == SandboxStatus::Paused {
-            self.settle().await?;
-            self.ready().await?;
+        match self.status_of(&ready).await {
+            Ok(SandboxStatus::Paused) => {
+                self.settle().await?;
+                self.ready().await.map(drop)
+            }
+            Ok(SandboxStatus::Running | SandboxStatus::Gone) => Ok(()),
+            // It may be ended by somebody just now, who is waited for.
+            Err(error) if error.kind == ErrorKind::Unavailable => self.settle().await,
+            Err(error) => Err(error),
         }
-        Ok(())
     }
 
     /// Where a command is.
@@ -414,6 +419,12 @@ impl Session {
         }
         if !row.phase.owes_an_end() {
             return Err(unknown(id));
+        }
+        if row.phase == Phase::Stopping {
+            // Its commands go with it, and to ask for one of them makes no other sandbox.
+            self.settle().await?;
+            let known = inner.store.exec(&self.id, id).await?;
+            return known.map(Place::Past).ok_or_else(|| unknown(id));
         }
         if let (Sleeping::Stays, Phase::Pausing | Phase::Paused, Some(record)) =
             (sleeping, row.phase, &row.record)

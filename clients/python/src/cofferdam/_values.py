@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import inspect
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
@@ -182,6 +183,25 @@ class Edit(TypedDict):
 
     old: str
     new: str
+
+
+def edit_of(edit: object, all: bool) -> dict[str, Any]:
+    """An edit as a field of a request."""
+    if not isinstance(edit, Mapping):
+        raise OptionNameError(
+            f"{edit!r} is no edit", kind="usage", hint="Give each as {'old': TEXT, 'new': TEXT}."
+        )
+    return {**edit, "all": all}
+
+
+def labels_of(labels: Mapping[str, str] | None) -> str | None:
+    """Labels as a list is asked for by them: a sign that means something there has a backslash before it."""
+    sign = re.compile(r"[\\,=]")
+    pairs = (
+        "=".join(sign.sub(r"\\\g<0>", str(part)) for part in pair)
+        for pair in (labels or {}).items()
+    )
+    return ",".join(pairs) or None
 
 
 def checked(options: type, given: Mapping[str, Any], **more: Any) -> dict[str, Any]:

@@ -12,6 +12,25 @@ pub(crate) fn parse_host_name(text: &str) -> Result<String> {
         .hint("Write the name alone, as in box.example, without scheme, port and path."))
 }
 
+/// The name below which ports have addresses, with or without a port.
+///
+/// A word stands before it, so that it is a name and no number.
+pub(crate) fn parse_port_domain(text: &str) -> Result<String> {
+    let (name, port) = text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port)));
+    let is_label = |label: &str| !label.is_empty() && is_name(label);
+    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+    let is_below = name.split('.').all(is_label) && !name.rsplit('.').next().is_none_or(is_number);
+    // Without a scheme there is no usual port.
+    if is_below && port.is_none_or(|port| is_port("", port)) {
+        return Ok(text.to_owned());
+    }
+    let what = format!("{text:?} is no name below which there could be others");
+    Err(Error::new(ErrorKind::Usage, what).hint(
+        "Write a name, as in boxes.example or boxes.example:8443: no number, no dot at the end, and a port \
+         from 1 to 65535.",
+    ))
+}
+
 /// An origin as browsers write it, which is compared byte for byte: what they never write would match none.
 pub(crate) fn parse_origin(text: &str) -> Result<String> {
     let is_written = |(scheme, place): (&str, &str)| {
@@ -107,6 +126,31 @@ mod tests {
         ] {
             let error = parse_origin(bad).unwrap_err();
             assert!(error.hint.unwrap().contains("https://board.example"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ports_have_addresses_below_a_name_alone() {
+        for good in ["boxes.example", "boxes.example:8443", "localhost", "localhost:7070", "B.x1"] {
+            assert_eq!(parse_port_domain(good).unwrap(), good);
+        }
+        for bad in [
+            "",
+            "host:99999",
+            "host:0",
+            "host:",
+            "host:+80",
+            "10.0.0.1",
+            "10.0.0.1:80",
+            "[::1]",
+            "::1",
+            "boxes.example.",
+            ".boxes.example",
+            "a..b",
+            "https://a",
+        ] {
+            let error = parse_port_domain(bad).unwrap_err();
+            assert!(error.hint.unwrap().contains("boxes.example"), "{bad}");
         }
     }
 

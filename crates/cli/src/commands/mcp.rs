@@ -110,6 +110,8 @@ fn serve(args: &ServeArgs) -> Result<u8> {
     order.labels.insert(LABEL.0.to_owned(), LABEL.1.to_owned());
     // Whatever becomes of this process, what belongs to its connection goes with it.
     order.owned = args.name.is_none() && !args.keep;
+    // Its session is made when a model first needs it, and what can never be is told now.
+    order.check()?;
     let pack = args.pack.unwrap_or_default();
     sessions::here(async |sessions| connection(sessions, pack, order).await)
 }

@@ -2,8 +2,8 @@
 
 use super::serve_images::Opened;
 use crate::args::{
-    ConfigOptions, KeepingOptions, PolicyOptions, SessionOptions, VariableOptions, parse_host,
-    parse_host_name, parse_origin,
+    ConfigOptions, KeepingOptions, PolicyOptions, SessionOptions, VariableOptions, parse_host_name,
+    parse_origin, parse_port_domain,
 };
 use crate::context::Context;
 use crate::listen::{ENDING, Listening};
@@ -12,7 +12,8 @@ use crate::surroundings::Surroundings;
 use crate::{exit, report, secrecy, sessions};
 use clap::Args;
 use cofferdam_core::{Error, ErrorKind, Result, Spec, Workspace};
-use cofferdam_server::{Ground, Listen, MAX_CONNECTIONS, Options, Server, Traces};
+use cofferdam_server::{Ground, Listen, Options, Server, Traces, max_connections};
+use rustix::process::{Resource, getrlimit};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,7 +78,7 @@ pub(crate) struct ServeArgs {
     /// All names below it have to lead to this server, through something that speaks TLS.
     ///
     /// Example: --port-domain boxes.example
-    #[arg(long, value_name = "HOST[:PORT]", value_parser = parse_host)]
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = parse_port_domain)]
     pub(crate) port_domain: Option<String>,
 
     #[command(flatten)]
@@ -108,7 +109,7 @@ pub(super) fn perform(args: &ServeArgs) -> Result<u8> {
             hosts: args.allow_host.clone(),
             origins: args.allow_origin.clone(),
             port_domain: args.port_domain.clone(),
-            max_connections: MAX_CONNECTIONS,
+            max_connections: max_connections(getrlimit(Resource::Nofile).current),
             log: report::note,
         };
         let bound = args.listen.bind().await?;

@@ -4,11 +4,11 @@ use super::input::stop_too;
 use crate::door::Session;
 use crate::report;
 use cofferdam_core::{
-    Ending, Error, ErrorKind, ExecInput, ExecStatus, Omitted, Part, ProcessId, Result, Seen,
-    Standard,
+    Ending, Error, ErrorKind, ExecEnded, ExecInput, ExecStatus, Omitted, Part, ProcessId, Result,
+    Seen, Standard, UsageReport,
 };
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// How long one question waits for news.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -41,9 +41,38 @@ pub(crate) trait Sink {
 
 /// Carries output until the command has ended and all is carried, or nothing more is wanted.
 pub(super) async fn pump(
+    whom: (&Session, &ProcessId),
+    from: Seen,
+    sink: &mut (impl Sink + Send),
+) -> Result<ExecStatus> {
+    let mut last = None;
+    match carry(whom, from, sink, &mut last).await {
+        // Nobody can ask any more how it ended. It is gone with its session, as it is for one who heard of that in time.
+        Err(error) if error.kind == ErrorKind::NotFound => {
+            last.map(ended_with_its_session).ok_or(error)
+        }
+        carried => carried,
+    }
+}
+
+fn ended_with_its_session(last: ExecStatus) -> ExecStatus {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let ended = ExecEnded {
+        ending: Ending::Canceled,
+        at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        usage: UsageReport::default(),
+        killed_descendants: None,
+        denials: Vec::new(),
+    };
+    ExecStatus { ended: last.ended.or(Some(ended)), left: None, ..last }
+}
+
+/// The same, as long as there is somebody to ask. What was told of it last is in `last`.
+async fn carry(
     (session, exec): (&Session, &ProcessId),
     from: Seen,
     sink: &mut (impl Sink + Send),
+    last: &mut Option<ExecStatus>,
 ) -> Result<ExecStatus> {
     let mut seen = from;
     let [mut out_is_unread, mut err_is_unread] = [false; 2];
@@ -55,6 +84,7 @@ pub(super) async fn pump(
             true => session.follow_on(exec, seen, PATIENCE).await?,
         };
         is_followed = true;
+        *last = Some(status.clone());
         let [stdout, stderr] = written(&status);
         let streams = [
             (Standard::Output, &mut seen.stdout, stdout, &mut out_is_unread),

@@ -32,6 +32,17 @@ def serve(stream):
             if not piece:
                 return
             stream.sendall(piece.upper())
+    answers = {
+        b'/long': b'200 OK\\r\\nx-long: ' + b'x' * (256 << 10),
+        b'/below': b'200 OK\\r\\nx-long: ' + b'x' * (200 << 10),
+        b'/fields': b'200 OK' + b'\\r\\nx-one: 1' * 101,
+        b'/few': b'200 OK' + b'\\r\\nx-one: 1' * 100,
+        b'/unasked': b'101 Switching Protocols\\r\\nconnection: upgrade\\r\\nupgrade: shout',
+    }
+    answer = answers.get(head.split()[1])
+    if answer:
+        stream.sendall(b'HTTP/1.1 ' + answer + b'\\r\\n\\r\\n')
+        return stream.close()
     if b'GET /endless ' in head:
         stream.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\nbeginning')
         while stream.recv(65536):
@@ -68,8 +79,12 @@ fn host(url: &str) -> &str {
 
 /// Asks for an address at the server, and gives all that is answered.
 fn ask(server: &Served, host: &str, rest: &str) -> String {
+    ask_for(server, host, "/a?b=c", rest)
+}
+
+fn ask_for(server: &Served, host: &str, path: &str, rest: &str) -> String {
     let mut stream = server.connect();
-    let head = format!("GET /a?b=c HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{rest}\r\n");
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{rest}\r\n");
     stream.write_all(head.as_bytes()).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
@@ -113,6 +128,28 @@ fn a_port_has_an_address_that_nobody_guesses() {
         server.send(&format!("DELETE {S}/ports/3100"), &[], b"").is(204);
         server.send(&format!("DELETE {S}/ports/3100"), &[], b"").is(404);
         assert!(ask(&server, &host, "").starts_with("HTTP/1.1 404"));
+    });
+}
+
+#[test]
+fn what_is_wrong_with_the_answer_of_a_program_inside_is_told() {
+    everyone(|place| {
+        let server = box_with_server(place);
+        start_inside(place);
+        let url = open(&server);
+        let head = "the head of what the program inside answers";
+        for (path, status, told) in [
+            ("/few", 200, ""),
+            ("/fields", 502, head),
+            ("/below", 200, ""),
+            ("/long", 502, head),
+            ("/unasked", 502, "for which nobody asked"),
+        ] {
+            let said = ask_for(&server, host(&url), path, "");
+            let line = said.lines().next().unwrap_or_default();
+            assert!(line.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {line}");
+            assert!(said.contains(told), "{path}: {said}");
+        }
     });
 }
 

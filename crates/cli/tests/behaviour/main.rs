@@ -74,6 +74,7 @@ mod serving;
 mod serving_hangups;
 mod serving_images;
 mod serving_killed;
+mod serving_room;
 mod serving_secrecy;
 mod serving_traces;
 mod sessions;

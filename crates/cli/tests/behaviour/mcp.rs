@@ -572,3 +572,13 @@ fn a_model_shows_a_server_to_its_user() {
         nothing_is_left(place);
     });
 }
+
+#[test]
+fn a_name_that_no_session_can_have_is_refused_before_a_model_asks() {
+    everyone(|place| {
+        let refused = place.says(&["mcp", "--name", "a/b"], 2);
+        assert!(refused.stderr.contains("cannot be the name of a session"), "{refused:?}");
+        // The control: nothing is asked, and it ends with its input.
+        place.says(&["mcp", "--name", "a-b"], 0);
+    });
+}

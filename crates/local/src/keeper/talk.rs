@@ -384,6 +384,18 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_says_much_at_once_does_not_keep_others_from_being_heard() {
+        let most = MOST_PIECES * PIECE_BYTES;
+        let (mut wire, client) = heard(&vec![0; most / 2]);
+        assert_eq!(rustix::io::write(&client, &vec![0; most / 2 + 1]).unwrap(), most / 2 + 1);
+        wire.fill().unwrap();
+        let left = rustix::io::ioctl_fionread(&wire.socket).unwrap();
+        assert_eq!(left, 1, "of {} bytes", most + 1);
+        wire.fill().unwrap();
+        assert_eq!(rustix::io::ioctl_fionread(&wire.socket).unwrap(), 0);
+    }
+
+    #[test]
     fn a_client_of_another_version_is_heard_at_once() {
         let mut sent = Vec::new();
         encode(&asked(VERSION - 1, b""), &mut sent).unwrap();

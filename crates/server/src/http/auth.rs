@@ -73,6 +73,7 @@ pub(super) async fn caller(
             _ if needs_key => Err(unknown("no key is given")),
             Way::Unix | Way::OwnTcp => Ok(Caller { key: None }),
             Way::Tcp => Err(unknown("another user of this machine asks without a key")),
+            Way::UnclearTcp(errno) => Err(unclear(errno)),
         };
     };
     let secret = given.to_str().ok().and_then(|given| {
@@ -84,6 +85,15 @@ pub(super) async fn caller(
         Some(key) => Ok(Caller { key: Some(Arc::new(key)) }),
         None => Err(unknown("the key is not known here, or was revoked")),
     }
+}
+
+/// Not a refusal: the one who asks may well be the user whose server it is.
+fn unclear(errno: rustix::io::Errno) -> Problem {
+    let what = "the server could not find out whose the connection is; its log says why";
+    Error::new(ErrorKind::Unavailable, what)
+        .hint("Ask again, or with a key, of which nobody has to find that out.")
+        .source(std::io::Error::from(errno))
+        .into()
 }
 
 fn unknown(what: &str) -> Problem {
@@ -134,7 +144,17 @@ impl Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::response::IntoResponse;
     use cofferdam_session::KeyRights;
+    use rustix::io::Errno;
+
+    #[test]
+    fn who_could_not_be_looked_up_is_told_that_and_not_that_a_key_is_missing() {
+        let told = unclear(Errno::MFILE).into_response();
+        assert_eq!(told.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let logged = told.extensions().get::<crate::http::error::Logged>().unwrap();
+        assert!(logged.0.contains("os error 24"), "{logged:?}");
+    }
 
     fn caller(rate: Option<u32>, scopes: &[KeyScope]) -> Caller {
         let rights = KeyRights { scopes: scopes.to_vec(), max_rate: rate, ..KeyRights::default() };

@@ -25,9 +25,10 @@ use std::time::{Duration, Instant};
 /// The most requests of one owner that are being answered at once; an answer of a known length counts until
 /// its last byte was taken, a stream until it begins.
 pub(crate) const MAX_REQUESTS: u32 = 64;
-/// The most streams of one owner at once, of which each holds a connection: a quarter of those that there are.
+/// The most streams of one owner at once, of which each holds a connection: a quarter of those that there are, also
+/// where these are fewer.
 pub(crate) const MAX_STREAMS: u32 = 256;
-/// The most streams of all owners, so that there are always connections for requests.
+/// The most streams of all owners, three quarters, so that there are always connections for requests.
 pub(crate) const MAX_ALL_STREAMS: u32 = 768;
 /// How often a stream looks whether its key was revoked.
 const LOOKS_AGAIN: Duration = Duration::from_secs(1);
@@ -115,18 +116,19 @@ impl Counts {
         })
     }
 
-    /// The same of streams, of which others leave some.
-    fn take_stream(&self, owner: &str) -> Result<Counted, Problem> {
-        self.admit(owner, MAX_STREAMS, MAX_ALL_STREAMS).map_err(|full| {
+    /// The same of streams, of which others leave some. Each holds one of so many connections.
+    fn take_stream(&self, owner: &str, connections: usize) -> Result<Counted, Problem> {
+        let (most, most_of_all) = streams_over(connections);
+        self.admit(owner, most, most_of_all).map_err(|full| {
             let (status, what, hint) = match full {
                 Full::Owner => (
                     StatusCode::TOO_MANY_REQUESTS,
-                    format!("{MAX_STREAMS} streams of this caller are open already"),
+                    format!("{most} streams of this caller are open already"),
                     "Close one of them.",
                 ),
                 Full::All => (
                     StatusCode::SERVICE_UNAVAILABLE,
-                    format!("{MAX_ALL_STREAMS} streams are open already, as many as there may be"),
+                    format!("{most_of_all} streams are open already, as many as there may be"),
                     "Ask again when others have closed theirs.",
                 ),
             };
@@ -146,6 +148,12 @@ impl Counts {
         *all.entry(owner.to_owned()).or_default() += 1;
         Ok(Counted { counts: self.clone(), owner: owner.to_owned(), stream: None })
     }
+}
+
+/// How many streams one owner may have over so many connections, and all together.
+fn streams_over(connections: usize) -> (u32, u32) {
+    let quarter = u32::try_from(connections / 4).unwrap_or(u32::MAX).max(1);
+    (MAX_STREAMS.min(quarter), MAX_ALL_STREAMS.min(quarter.saturating_mul(3)))
 }
 
 /// Why there is not one more.
@@ -205,7 +213,6 @@ async fn pass(
     }
     let way = request.extensions().get::<Way>().copied().unwrap_or(Way::OwnTcp);
     let caller = auth::caller(server, way, request.headers()).await?;
-    tell_known(&request);
     server.0.rates.take(&caller, Instant::now())?;
     let mut request = request.map(|body| keyed(server, &caller, body));
     let room = server.0.untaken.check(caller.owner());
@@ -217,6 +224,8 @@ async fn pass(
             counted
         }
     };
+    // Not before it counts: a refusal is told to anybody, and nobody's places are held by those who do not read it.
+    tell_known(&request);
     request.extensions_mut().insert(caller.clone());
     request.extensions_mut().insert(Number(number.to_owned()));
     if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
@@ -416,7 +425,8 @@ fn shortened(mut line: String) -> String {
 impl Caller {
     /// One more stream of this caller.
     pub(crate) fn stream(&self, server: &Server) -> Result<Counted, Problem> {
-        let mut counted = server.0.streams.take_stream(self.owner())?;
+        let connections = server.0.options.max_connections;
+        let mut counted = server.0.streams.take_stream(self.owner(), connections)?;
         counted.stream = Some((server.clone(), self.clone()));
         Ok(counted)
     }
@@ -443,21 +453,21 @@ mod tests {
 
     #[test]
     fn streams_of_all_owners_leave_connections_for_requests() {
-        let counts = Counts::default();
-        let owners: Vec<String> =
-            (0..MAX_ALL_STREAMS / MAX_STREAMS).map(|n| n.to_string()).collect();
-        let mut held: Vec<Counted> = owners
-            .iter()
-            .flat_map(|owner| (0..MAX_STREAMS).map(|_| counts.take_stream(owner).unwrap()))
-            .collect();
-        let refused = |owner: &str| counts.take_stream(owner).unwrap_err().into_response().status();
-        assert_eq!(refused("0"), StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(refused("another"), StatusCode::SERVICE_UNAVAILABLE);
-        held.pop();
-        assert!(counts.take_stream("another").is_ok());
         // An owner has a share of the connections, and all of them leave some.
-        let connections = u32::try_from(crate::MAX_CONNECTIONS).unwrap();
-        assert!(MAX_STREAMS <= connections / 4 && MAX_ALL_STREAMS <= connections * 3 / 4);
+        for (connections, most, most_of_all) in
+            [(crate::MAX_CONNECTIONS, MAX_STREAMS, MAX_ALL_STREAMS), (64, 16, 48), (1, 1, 3)]
+        {
+            let counts = Counts::default();
+            let take = |owner: &str| counts.take_stream(owner, connections);
+            let owners: Vec<String> = (0..most_of_all / most).map(|n| n.to_string()).collect();
+            let mut held: Vec<Counted> =
+                owners.iter().flat_map(|owner| (0..most).map(|_| take(owner).unwrap())).collect();
+            let refused = |owner: &str| take(owner).unwrap_err().into_response().status();
+            assert_eq!(refused("0"), StatusCode::TOO_MANY_REQUESTS);
+            assert_eq!(refused("another"), StatusCode::SERVICE_UNAVAILABLE);
+            held.pop();
+            assert!(take("another").is_ok());
+        }
     }
 
     #[tokio::test]

@@ -60,7 +60,7 @@ pub fn router(server: Server) -> axum::Router {
         .layer(axum::middleware::from_fn(metrics::note))
         .layer(axum::middleware::from_fn_with_state(server.clone(), guard::guard))
         .layer(axum::middleware::from_fn_with_state(server.clone(), ports::divert))
-        .layer(axum::middleware::from_fn(head::bounded));
+        .layer(axum::middleware::from_fn(head::checked));
     let routes = traced(metrics::counted(routes), &server.0.traces)
         .layer(axum::middleware::from_fn(allow::mark))
         .with_state(server);

@@ -33,7 +33,8 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 struct ListQuery {
-    /// Those that have all these labels: `key=value`, separated by commas.
+    /// Those that have all these labels: `key=value`, separated by commas. In a label `\,`, `\=` and `\\` stand for a
+    /// comma, a sign of equality and a backslash.
     label: Option<String>,
     /// How many at most.
     #[param(minimum = 1, maximum = 200)]
@@ -155,14 +156,50 @@ async fn delete(door: Door<Manages>, Path(sandbox): Path<String>) -> Answer<Stat
 /// Labels of a query.
 fn labels(text: Option<&str>) -> Result<BTreeMap<String, String>> {
     let mut labels = BTreeMap::new();
-    for pair in text.unwrap_or_default().split(',').filter(|pair| !pair.is_empty()) {
-        let Some((key, value)) = pair.split_once('=') else {
-            return Err(Error::new(ErrorKind::Usage, format!("{pair:?} is not a label"))
-                .hint("Write key=value, several separated by commas."));
+    let mut rest = text.unwrap_or_default();
+    while !rest.is_empty() {
+        let (pair, after) = cut(rest, ',').unwrap_or((rest, ""));
+        rest = after;
+        if pair.is_empty() {
+            continue;
+        }
+        let Some((key, value)) = cut(pair, '=') else {
+            return Err(Error::new(ErrorKind::Usage, format!("{pair:?} is not a label")).hint(
+                "Write key=value, several separated by commas; one that is in a label has a backslash before it.",
+            ));
         };
-        labels.insert(key.to_owned(), value.to_owned());
+        labels.insert(meant(key), meant(value));
     }
     Ok(labels)
+}
+
+/// What stands before and behind the first sign of this sort that has no backslash before it.
+fn cut(text: &str, sign: char) -> Option<(&str, &str)> {
+    let mut is_led = false;
+    let is_it = |c: char| {
+        let was_led = is_led;
+        is_led = c == '\\' && !was_led;
+        c == sign && !was_led
+    };
+    let at = text.find(is_it)?;
+    Some((text.get(..at)?, text.get(at + sign.len_utf8()..)?))
+}
+
+/// The text without the backslashes before signs that would mean something else.
+fn meant(text: &str) -> String {
+    let mut meant = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let led = rest.as_str().chars().next().filter(|_| c == '\\');
+        match led.filter(|led| [',', '=', '\\'].contains(led)) {
+            Some(led) => {
+                meant.push(led);
+                rest.next();
+            }
+            None => meant.push(c),
+        }
+    }
+    meant
 }
 
 /// The page after a cursor, which is the moment and the id of the last one before it: what came or went
@@ -182,4 +219,25 @@ fn page(mut all: Vec<SessionReport>, limit: usize, cursor: Option<&str>) -> Resu
     let last = all.last().filter(|_| !is_last);
     let next_cursor = last.map(|session| format!("{}-{}", session.created_ms, session.id));
     Ok(SandboxPage { sessions: all, next_cursor })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_with_a_comma_can_be_asked_for() {
+        let check = |text: &str, wanted: &[(&str, &str)]| {
+            let wanted = wanted.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            assert_eq!(labels(Some(text)).unwrap(), wanted.collect(), "{text}");
+        };
+        check("", &[]);
+        check("a=b,,c=d=e,", &[("a", "b"), ("c", "d=e")]);
+        check(r"a=b\,c,d=", &[("a", "b,c"), ("d", "")]);
+        check(r"a\=b=c\\,d=e", &[("a=b", r"c\"), ("d", "e")]);
+        check(r"a=b\c\", &[("a", r"b\c\")]);
+        for bad in ["a", r"a\=b", "a=b,c"] {
+            assert!(labels(Some(bad)).unwrap_err().hint.unwrap().contains("backslash"), "{bad}");
+        }
+    }
 }

@@ -2,11 +2,17 @@
 
 use crate::stage::{Answer, Stage, request};
 use axum::body::Body;
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tower::ServiceExt;
 
+/// How many cancellations of one owner are answered beside as many requests as may be.
+const MAX_CANCELS: usize = 8;
 /// How long what has to happen may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -67,13 +73,39 @@ impl Client {
     }
 
     async fn cancel(&self, stage: &Stage, id: Value) {
-        let message = json!({
-            "jsonrpc": "2.0", "method": "notifications/cancelled",
-            "params": { "requestId": id, "reason": "no longer wanted" },
-        });
-        let answer = self.send(stage, message).await;
+        let answer = self.send(stage, cancellation(id)).await;
         assert_eq!((answer.status.as_u16(), answer.text.as_str()), (202, ""));
     }
+
+    /// Takes up all places that cancellations have of their own, by some that do not come.
+    async fn hold_cancellations(&self, stage: &Stage) -> Vec<JoinHandle<StatusCode>> {
+        let (say, mut heard) = mpsc::unbounded_channel();
+        let one_more = async || self.send(stage, cancellation(json!("nobody's"))).await.status;
+        let mut held = Vec::new();
+        for _ in 0..MAX_CANCELS {
+            // The control.
+            assert_eq!(one_more().await, 202, "beside {}", held.len());
+            let mut say = Some(say.clone());
+            let never = futures_util::stream::poll_fn(move |_| {
+                // It has its place.
+                say.take().map(|say| say.send(()));
+                Poll::<Option<Result<Vec<u8>, std::io::Error>>>::Pending
+            });
+            let asked = request(&self.key, "POST /mcp").body(Body::from_stream(never));
+            let answer = stage.router.clone().oneshot(asked.unwrap());
+            held.push(tokio::spawn(async move { answer.await.unwrap().status() }));
+            heard.recv().await.unwrap();
+        }
+        assert_eq!(one_more().await, 429);
+        held
+    }
+}
+
+fn cancellation(id: Value) -> Value {
+    json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": { "requestId": id, "reason": "no longer wanted" },
+    })
 }
 
 /// How many commands of a sandbox run.
@@ -149,6 +181,12 @@ async fn what_is_canceled_needs_no_place_among_the_requests_at_work() {
     let ping = |id: usize, method: &str| json!({ "jsonrpc": "2.0", "id": id, "method": method });
     for message in [ping(1, "ping"), ping(2, &"x".repeat(10_000))] {
         assert_eq!(client.send(&stage, message).await.status, 429);
+    }
+    // Nor are cancellations without a limit.
+    let held = client.hold_cancellations(&stage);
+    for one in tokio::time::timeout(PATIENCE, held).await.unwrap() {
+        one.abort();
+        drop(one.await);
     }
     client.cancel(&stage, json!(0)).await;
     assert_eq!(ended(call).await["ending"], "canceled");

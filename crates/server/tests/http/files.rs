@@ -64,6 +64,22 @@ async fn what_a_request_asks_for_and_would_not_get_is_refused_and_changes_nothin
 }
 
 #[tokio::test]
+async fn a_body_in_a_coding_that_nobody_undoes_is_written_nowhere() {
+    let stage = Stage::new().await;
+    stage.sandbox("", "a").await;
+    for (coding, status) in
+        [("gzip, chunked", 501), ("chunked, chunked", 501), ("identity", 501), ("Chunked", 201)]
+    {
+        let put = request("", "PUT /v1/sandboxes/a/files?path=x");
+        let asked = put.header("transfer-encoding", coding).body(Body::from("x")).unwrap();
+        let told = stage.send(asked).await;
+        assert_eq!(told.status, status, "{coding}: {}", told.text);
+        let is_refused = told.text.contains("transfer coding");
+        assert_eq!(is_refused, status == 501, "{coding}: {}", told.text);
+    }
+}
+
+#[tokio::test]
 async fn a_path_that_is_no_text_is_refused_where_it_stands_for_text() {
     let stage = Stage::new().await;
     stage.sandbox("", "a").await;

@@ -3,7 +3,7 @@
 use crate::stage::{Stage, request};
 use axum::body::Body;
 use cofferdam_core::ErrorKind;
-use cofferdam_server::{Bound, HEAD_TIME, Listen, MAX_HEAD_BYTES};
+use cofferdam_server::{Bound, HEAD_TIME, Listen, MAX_HEAD_BYTES, MAX_SOCKET_PATH_BYTES};
 use cofferdam_session::InitState;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -114,10 +114,16 @@ async fn connections_beyond_the_most_wait_for_room() {
     let bound = bind("127.0.0.1:0").await.unwrap();
     let address = address(&bound);
     let (end, task) = serving(&stage, bound).await;
-    let mut held = Vec::new();
-    for _ in 0..2 {
-        held.push(asked(&address, "/v1/events/stream").await);
-    }
+    let mut held = vec![asked(&address, "/v1/events/stream").await];
+    // Another one has a request whose body does not come.
+    let mut other = TcpStream::connect(&address).await.unwrap();
+    let head = "POST /v1/sandboxes HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                content-length: 2\r\nexpect: 100-continue\r\n\r\n";
+    other.write_all(head.as_bytes()).await.unwrap();
+    let mut goes_on = [0; 12];
+    other.read_exact(&mut goes_on).await.unwrap();
+    assert_eq!(&goes_on, b"HTTP/1.1 100");
+    held.push(other);
     let mut third = TcpStream::connect(&address).await.unwrap();
     third.write_all(ASK.as_bytes()).await.unwrap();
     let mut first = [0; 12];
@@ -205,6 +211,32 @@ async fn strangers_who_read_nothing_shut_nobody_out() {
 }
 
 #[tokio::test]
+async fn what_counts_for_nobody_holds_no_places_though_who_asks_is_known() {
+    let stage = Stage::with(|options| options.max_connections = 4).await;
+    let bound = bind("127.0.0.1:0").await.unwrap();
+    let address = address(&bound);
+    let (end, task) = serving(&stage, bound).await;
+    // Who asked is known, and then asks for what anybody is told, and takes none of it.
+    let known = "GET /v1/sandboxes HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let open = "GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(64);
+    let mut unread = Vec::new();
+    for _ in 0..8 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(2048).unwrap();
+        let mut one = socket.connect(address.parse().unwrap()).await.unwrap();
+        one.write_all(format!("{known}{open}").as_bytes()).await.unwrap();
+        unread.push(one);
+    }
+    for _ in 0..2 {
+        let answer = talk(TcpStream::connect(&address).await.unwrap(), ASK);
+        let answer = tokio::time::timeout(HEAD_TIME, answer).await.unwrap();
+        assert!(answer.contains("200 OK"), "{answer}");
+    }
+    drop((unread, end));
+    task.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_socket_is_private_and_goes_with_its_server() {
     let stage = Stage::new().await;
     let path = stage.state.join("c.sock");
@@ -223,6 +255,29 @@ async fn a_socket_is_private_and_goes_with_its_server() {
     drop(end);
     task.await.unwrap();
     assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn the_path_of_a_socket_may_be_as_long_as_the_kernel_takes() {
+    let stage = Stage::new().await;
+    let padded = |bytes: usize| {
+        let begun = stage.state.join("s").display().to_string();
+        format!("{begun}{}", "s".repeat(bytes - begun.len()))
+    };
+    for bytes in [100, 101, MAX_SOCKET_PATH_BYTES] {
+        let path = padded(bytes);
+        let bound = bind(&format!("unix:{path}")).await.unwrap();
+        let (end, task) = serving(&stage, bound).await;
+        let answer = talk(UnixStream::connect(&path).await.unwrap(), ASK).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{bytes}: {answer}");
+        drop(end);
+        task.await.unwrap();
+        assert!(!Path::new(&path).exists(), "{bytes}");
+    }
+    let long = format!("unix:{}", padded(MAX_SOCKET_PATH_BYTES + 1));
+    let refused = long.parse::<Listen>().unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Usage);
+    assert!(refused.message.contains("more than 107 bytes"), "{refused}");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use cofferdam_core::fake::FakeDurable;
 use cofferdam_core::{Caller, DurableBackend, Spec, Workspace};
-use cofferdam_server::{Ground, Options, Server, router};
+use cofferdam_server::{Ground, MAX_CONNECTIONS, Options, Server, router};
 use cofferdam_session::{KeyRights, KeyScope, Quota, Sessions};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ impl Stage {
             hosts: Vec::new(),
             origins: vec!["https://board.example".to_owned()],
             port_domain: None,
-            max_connections: 8,
+            max_connections: MAX_CONNECTIONS,
             log: |_| {},
         };
         change(&mut options);

@@ -16,4 +16,5 @@ mod renewed;
 mod runs;
 mod shells;
 mod stage;
+mod stopped;
 mod storage;

@@ -34,6 +34,7 @@ from .._values import (
     checked,
     content_of,
     given,
+    labels_of,
     run_of,
     wish_of,
 )
@@ -117,7 +118,7 @@ class AsyncClient:
         self, labels: Mapping[str, str] | None = None
     ) -> AsyncIterator[AsyncSandbox]:
         """Every sandbox of this caller that has all these labels, page after page."""
-        label = given(",".join(f"{name}={value}" for name, value in (labels or {}).items()) or None)
+        label = given(labels_of(labels))
         cursor: str | None = None
         while True:
             found = await self._wire.ask(

@@ -35,6 +35,7 @@ from .._values import (
     checked,
     content_of,
     given,
+    labels_of,
     run_of,
     wish_of,
 )
@@ -114,7 +115,7 @@ class Client:
 
     def sandboxes(self, labels: Mapping[str, str] | None = None) -> Iterator[Sandbox]:
         """Every sandbox of this caller that has all these labels, page after page."""
-        label = given(",".join(f"{name}={value}" for name, value in (labels or {}).items()) or None)
+        label = given(labels_of(labels))
         cursor: str | None = None
         while True:
             found = self._wire.ask(

@@ -39,6 +39,7 @@ from .._values import (
     WatchOptions,
     checked,
     content_of,
+    edit_of,
     given,
     place,
     places,
@@ -222,7 +223,7 @@ class Files:
         self, path: Path, *edits: Edit, all: bool = False, dry_run: bool = False
     ) -> models.FileEdit:
         """Replaces texts, all or none. What does not apply is a `ConflictError` with a `result`."""
-        each = [{**edit, "all": all} for edit in edits]
+        each = [edit_of(edit, all) for edit in edits]
         body = wish_of(models.EditsWish, {**place(path), "edits": each, "dry_run": dry_run})
         done = self._wire.ask(
             files_edit.sync_detailed, self._sandbox, client=self._wire.api, body=body

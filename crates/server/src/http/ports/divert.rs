@@ -4,6 +4,7 @@ use super::table::{Opened, WORD_LENGTH};
 use crate::Server;
 use crate::http::error::Problem;
 use crate::http::guard::{Counted, Reason, tell_known};
+use crate::http::head::fields_length;
 use crate::stalling::Stalling;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -19,6 +20,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::copy_bidirectional;
 use tokio::task::JoinHandle;
+
+/// The longest head of an answer of a program inside, in bytes.
+const MAX_ANSWER_HEAD_BYTES: usize = 256 << 10;
+/// The most fields in it: as many as the library reads.
+const MAX_ANSWER_FIELDS: usize = 100;
 
 /// What is between two neighbours alone (RFC 9110, 7.6.1).
 const HOP_BY_HOP: [&str; 7] = [
@@ -86,20 +92,18 @@ async fn pass_on(
     opened: Opened,
     mut request: Request,
 ) -> Result<Response, Problem> {
-    tell_known(&request);
     let counted = opened.caller.stream(server)?;
+    tell_known(&request);
     let stream = opened.session.connect(opened.port).await.map_err(|error| {
         if error.kind == ErrorKind::NotFound {
             server.0.ports.forget(opened.session.id());
         }
         unreached(error)
     })?;
-    let broken = |error: hyper::Error| {
-        let what = "the program inside does not speak HTTP/1";
-        unreached(Error::new(ErrorKind::Unavailable, what).source(error))
-    };
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(Stalling::inward(stream))).await.map_err(broken)?;
+    let mut speaking = http1::Builder::new();
+    speaking.max_buf_size(MAX_ANSWER_HEAD_BYTES);
+    let spoken = speaking.handshake(TokioIo::new(Stalling::inward(stream))).await;
+    let (mut sender, connection) = spoken.map_err(broken)?;
     // It ends with its two ends, or with whoever holds this.
     let inside = Inside(tokio::spawn(connection.with_upgrades()));
     let asked = wants_upgrade(request.headers()).then(|| hyper::upgrade::on(&mut request));
@@ -108,12 +112,22 @@ async fn pass_on(
         response = sender.send_request(request) => response.map_err(broken)?,
         () = counted.loses_its_key() => return Err(revoked().into()),
     };
+    // Whoever reads it takes more than that at once.
+    if fields_length(response.headers()) > MAX_ANSWER_HEAD_BYTES {
+        return Err(wrong(&too_long()));
+    }
     let is_upgraded = response.status() == StatusCode::SWITCHING_PROTOCOLS;
     if let (true, Some(outside)) = (is_upgraded, asked) {
         let upgraded = hyper::upgrade::on(&mut response);
         keep_cookies_apart(response.headers_mut());
         tokio::spawn(carry(outside, upgraded, (counted, inside)));
         return Ok(response.map(Body::new));
+    }
+    if is_upgraded {
+        // Nobody would carry what comes behind it.
+        return Err(wrong(
+            "the program inside changes to another protocol, for which nobody asked",
+        ));
     }
     strip(response.headers_mut());
     keep_cookies_apart(response.headers_mut());
@@ -136,6 +150,25 @@ impl Drop for Inside {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+fn broken(error: hyper::Error) -> Problem {
+    let what = match error.is_parse_too_large() {
+        true => too_long(),
+        false => "the program inside does not speak HTTP/1".to_owned(),
+    };
+    unreached(Error::new(ErrorKind::Unavailable, what).source(error))
+}
+
+fn too_long() -> String {
+    format!(
+        "the head of what the program inside answers has more than {MAX_ANSWER_HEAD_BYTES} bytes or \
+         {MAX_ANSWER_FIELDS} fields"
+    )
+}
+
+fn wrong(what: &str) -> Problem {
+    unreached(Error::new(ErrorKind::Unavailable, what))
 }
 
 fn unreached(error: Error) -> Problem {

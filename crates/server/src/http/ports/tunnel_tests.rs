@@ -34,8 +34,9 @@ fn frame(first: u8, bytes: &[u8]) -> Vec<u8> {
 
 #[tokio::test(start_paused = true)]
 async fn a_tunnel_ends_with_a_close_on_both_sides() {
-    // The head of a frame of five hundred kilobytes.
-    let long = [&[0x82, 0xff, 0, 0, 0, 0, 0, 8, 0, 0][..], &[0; 4]].concat();
+    // The head of a frame of one byte more than there may be.
+    let length = u64::try_from(MAX_TUNNEL_MESSAGE_BYTES + 1).unwrap();
+    let long = [&[0x82, 0xff][..], &length.to_be_bytes(), &[0; 4]].concat();
     for (said, code) in [
         (frame(0x88, &1000_u16.to_be_bytes()), 1000_u16),
         (frame(0x83, b"x"), 1002),
