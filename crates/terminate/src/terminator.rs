@@ -205,18 +205,20 @@ where
 
     async fn pass(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
         let (mut head, body) = request.into_parts();
-        self.check(&head)?;
-        let seen = self.terminator.injector.work(self.host, &mut head);
-        let seen = seen.map_err(|e| refused(StatusCode::BAD_REQUEST, e.message))?;
-        if let Some(sighting) = seen {
+        let injector = &self.terminator.injector;
+        // ORDER: before anything is refused, for a request that is refused is worth an alarm as well.
+        if let Some(sighting) = injector.look(self.host, &head) {
             return Err(self.alarmed(sighting).await);
         }
+        self.check(&head)?;
+        let put_in = injector.work(self.host, &mut head);
+        put_in.map_err(|e| refused(StatusCode::BAD_REQUEST, e.message))?;
         head.version = Version::HTTP_11;
         head.uri = origin_form(&head.uri)?;
         strip(&mut head.headers);
         // Answered here; the body comes when the client sends it.
         head.headers.remove(header::EXPECT);
-        let watch = self.terminator.injector.watch(self.host);
+        let watch = injector.watch(self.host);
         let body = Watched::new(body, watch, Arc::clone(&self.seen));
         let sent = self.send(Request::from_parts(head, body)).await?;
         if let Some(sighting) = self.seen.get() {
