@@ -191,6 +191,23 @@ async fn what_is_refused_within_tls_that_ends_here_is_a_denial() {
 }
 
 #[tokio::test]
+async fn what_is_seen_within_tls_that_ends_here_is_a_denial_though_the_gate_ends_at_once() {
+    let mut scene = scene().await;
+    let target = format!("api.test:{}", scene.host);
+    let (tunnel, _) = scene.lab.tunnel(&target).await;
+    let head = format!("GET / HTTP/1.1\r\nHost: {target}\r\nX: {OTHER}");
+    tokio::select! {
+        answer = scene.say(tunnel, &head) => panic!("before it was told: {answer}"),
+        alarm = scene.alarm() => assert_eq!(alarm.secret.as_str(), "U"),
+    }
+    // What the holder of a run does.
+    scene.lab.control = None;
+    let reason = scene.lab.denied().await.reason.unwrap();
+    assert_eq!(reason, format!("secret alarm: the placeholder of secret U is not for {target}"));
+    assert!(scene.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_placeholder_toward_another_host_is_told_and_goes_nowhere() {
     let port = |scene: &Scene| scene.web.port;
     let head = |rest: &str| format!("GET / HTTP/1.1\r\nHost: ok.test:PORT\r\n{rest}\r\n\r\n");
