@@ -130,6 +130,7 @@ pub(crate) async fn put_in(
             gate.raise(&sighting, asked);
         }
         Notice::Refused(why) => log_refused(&gate, how, asked, &why),
+        Notice::Failed(why) => noted().ended(&why),
     };
     tokio::select! {
         served = secrets.terminator.serve(client, (&host, asked.port), dial, told) => {

@@ -71,7 +71,7 @@ fn in_memory(vault: &Vault) -> OwnedFd {
     file.into()
 }
 
-/// The host that has the secret: says hello to each request, and remembers it.
+/// The host that has the secret: says hello to each request, and remembers it. Asked for nothing it hangs up.
 async fn api(public: &Authority, asked: Arc<Mutex<Vec<String>>>) -> u16 {
     let acceptor = TlsAcceptor::from(public.serve_as("api.test").unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -84,6 +84,9 @@ async fn api(public: &Authority, asked: Arc<Mutex<Vec<String>>>) -> u16 {
                 let mut piece = [0; 4096];
                 let Ok(read @ 1..) = stream.read(&mut piece).await else { return };
                 let text = String::from_utf8_lossy(&piece[..read]).into_owned();
+                if text.starts_with("GET /nothing ") {
+                    return;
+                }
                 asked.lock().unwrap().push(text);
                 let answer =
                     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
@@ -230,6 +233,19 @@ async fn a_placeholder_toward_another_host_is_told_and_goes_nowhere() {
         let report = scene.lab.denied().await;
         assert!(report.reason.unwrap().starts_with("secret alarm: the placeholder of secret T"));
     }
+}
+
+#[tokio::test]
+async fn a_host_that_has_a_secret_and_does_not_answer_is_told_of_in_the_log() {
+    let scene = scene().await;
+    let target = format!("api.test:{}", scene.host);
+    let (tunnel, _) = scene.lab.tunnel(&target).await;
+    let answer = scene.say(tunnel, &format!("GET /nothing HTTP/1.1\r\nHost: {target}")).await;
+    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+    let is_its = |report: &ConnectionReport| report.host.as_deref() == Some("api.test");
+    let report = scene.lab.report(is_its).await;
+    assert_eq!(report.reason.as_deref(), Some("api.test hung up before it answered"));
+    assert_eq!(report.decision, ConnectionDecision::Allowed);
 }
 
 #[tokio::test]

@@ -253,7 +253,16 @@ async fn what_would_answer_with_the_value_or_become_something_else_is_refused() 
     assert!(has_status(&stage.curl(&["-X", "TRACE", &url]).await, "405"));
     let upgrade = ["-H", "Connection: Upgrade", "-H", "Upgrade: websocket", &url];
     assert!(has_status(&stage.curl(&upgrade).await, "501"));
-    assert_eq!((stage.count(), stage.heard.refusals().len()), (0, 2));
+    for (number, coding) in ["gzip, chunked", "chunked, chunked"].into_iter().enumerate() {
+        let header = format!("Transfer-Encoding: {coding}");
+        assert!(
+            has_status(&stage.curl(&["-H", &header, "-d", "x", &url]).await, "501"),
+            "{coding}"
+        );
+        assert_eq!((stage.count(), stage.heard.refusals().len()), (0, 3 + number), "{coding}");
+    }
+    let chunked = ["-H", "Transfer-Encoding: Chunked", "-d", "x", &url];
+    assert!(has_status(&stage.curl(&chunked).await, "200"), "control");
     // What concerns one hop stays there, and what it names with it.
     let hop =
         ["-H", "Connection: x-mine, Host", "-H", "X-Mine: 1", "-H", "Proxy-Authorization: y", &url];
