@@ -99,10 +99,11 @@ pub fn decide_name(policy: &NetworkPolicy, name: &HostName) -> Decision {
     }
 }
 
-/// Whether what is asked for, or what is found, is an address that is listed as such.
+/// Whether a rule lists this public address by itself. One for many means those of others, and not one that
+/// happens to be this machine's own.
 pub fn is_listed(policy: &NetworkPolicy, address: IpAddr, port: u16) -> bool {
     policy.allow.iter().any(|rule| {
-        matches!(rule.host, HostPattern::Addresses(_))
+        matches!(rule.host, HostPattern::Addresses(range) if range.is_one())
             && rule.opens_address(address)
             && rule.covers_port(port)
     })
