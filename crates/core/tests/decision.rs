@@ -113,6 +113,27 @@ fn what_is_not_public_is_reached_only_where_it_is_listed_as_an_address() {
 }
 
 #[test]
+fn the_address_of_nobody_is_opened_by_no_rule() {
+    let wide = policy(&["zero.test", "0.0.0.0/8", "0.0.0.0", "[::]", "*"], &[]);
+    let zero = asked("zero.test:80");
+    for nobody in ["0.0.0.0", "::", "::ffff:0.0.0.0"] {
+        let address: IpAddr = nobody.parse().unwrap();
+        let direct = Asked { host: address.into(), port: 80 };
+        for denied in [decide_resolved(&wide, &zero, address), decide(&wide, &direct)] {
+            assert!(!denied.allowed && denied.remedy.is_none(), "{nobody}: {denied:?}");
+            assert!(denied.reason.unwrap().ends_with("the address of nobody"));
+        }
+    }
+    assert!(decide_resolved(&wide, &zero, [0, 0, 0, 1].into()).allowed, "control");
+    for rule in ["0.0.0.0", "0.0.0.0:80", "[::]:80"] {
+        let rule: EgressRule = rule.parse().unwrap();
+        let error = rule.check_allowing().unwrap_err();
+        assert!(error.message.ends_with("opens nothing: it is the address of nobody"), "{error}");
+    }
+    "0.0.0.0/8".parse::<EgressRule>().unwrap().check_allowing().unwrap();
+}
+
+#[test]
 fn a_public_address_is_listed_by_itself_alone() {
     let listed = |rule: &str, at: &str| {
         let policy = policy(&["*", rule], &[]);

@@ -187,6 +187,10 @@ fn is_localhost(name: &HostName) -> bool {
 fn not_public(asked: &Asked, address: IpAddr) -> Decision {
     let class = address_class(address);
     let at = Asked { host: address.into(), port: asked.port };
+    if address.to_canonical().is_unspecified() {
+        let leads = if at == *asked { "is" } else { "leads to" };
+        return Decision::denied(format!("{asked} {leads} the address of nobody"), None);
+    }
     let reason = match at == *asked {
         true => format!("{asked} is {class}, and no rule lists that address"),
         false => format!("{asked} leads to {address}, which is {class}, and no rule lists that"),
