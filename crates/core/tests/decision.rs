@@ -4,7 +4,8 @@
 use cofferdam_core::EgressRule;
 use cofferdam_core::network::{HOST_NAME, NetworkPolicy};
 use cofferdam_core::policy::{
-    AddressClass, Asked, Host, address_class, decide, decide_name, decide_resolved, intersect_rules,
+    AddressClass, Asked, Host, address_class, decide, decide_name, decide_resolved,
+    intersect_rules, is_listed,
 };
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -109,6 +110,44 @@ fn what_is_not_public_is_reached_only_where_it_is_listed_as_an_address() {
         ));
     }
     assert!(!decide_resolved(&listed, &asked("other.corp:5432"), [10, 1, 2, 3].into()).allowed);
+}
+
+#[test]
+fn the_address_of_nobody_is_opened_by_no_rule() {
+    let wide = policy(&["zero.test", "0.0.0.0/8", "0.0.0.0", "[::]", "*"], &[]);
+    let zero = asked("zero.test:80");
+    for nobody in ["0.0.0.0", "::", "::ffff:0.0.0.0"] {
+        let address: IpAddr = nobody.parse().unwrap();
+        let direct = Asked { host: address.into(), port: 80 };
+        for denied in [decide_resolved(&wide, &zero, address), decide(&wide, &direct)] {
+            assert!(!denied.allowed && denied.remedy.is_none(), "{nobody}: {denied:?}");
+            assert!(denied.reason.unwrap().ends_with("the address of nobody"));
+        }
+    }
+    assert!(decide_resolved(&wide, &zero, [0, 0, 0, 1].into()).allowed, "control");
+    for rule in ["0.0.0.0", "0.0.0.0:80", "[::]:80"] {
+        let rule: EgressRule = rule.parse().unwrap();
+        let error = rule.check_allowing().unwrap_err();
+        assert!(error.message.ends_with("opens nothing: it is the address of nobody"), "{error}");
+    }
+    "0.0.0.0/8".parse::<EgressRule>().unwrap().check_allowing().unwrap();
+}
+
+#[test]
+fn a_public_address_is_listed_by_itself_alone() {
+    let listed = |rule: &str, at: &str| {
+        let policy = policy(&["*", rule], &[]);
+        let address: IpAddr = at.parse().unwrap();
+        let asked = Asked { host: address.into(), port: 443 };
+        assert!(decide(&policy, &asked).allowed, "control: as anybody's it is open");
+        is_listed(&policy, address, 443)
+    };
+    assert!(listed("8.8.4.2", "8.8.4.2") && listed("8.8.4.2:443", "8.8.4.2"));
+    assert!(listed("[2a00::1]", "2a00::1"));
+    for wide in ["0.0.0.0/0", "8.8.4.0/24", "8.8.4.2/31", "8.8.4.2:80", "*.a.test", "*:443"] {
+        assert!(!listed(wide, "8.8.4.2"), "{wide}");
+    }
+    assert!(!listed("[::/0]", "2a00::1") && !listed("[2a00::/64]", "2a00::1"));
 }
 
 #[test]

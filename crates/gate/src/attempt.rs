@@ -28,6 +28,8 @@ pub(crate) struct Attempt {
     report: ConnectionReport,
     /// What somebody opened for this connection alone.
     opened: Vec<Opening>,
+    /// Whether something was seen on it. What ends it afterwards is no news.
+    is_alarmed: bool,
 }
 
 /// The longest reason that is written down.
@@ -55,7 +57,8 @@ impl Attempt {
             execs: None,
         };
         let counts = Arc::new(Counts::default());
-        Self { gate: gate.clone(), counts, began: Instant::now(), report, opened: Vec::new() }
+        let (began, opened) = (Instant::now(), Vec::new());
+        Self { gate: gate.clone(), counts, began, report, opened, is_alarmed: false }
     }
 
     /// Notes how it turned out to have come.
@@ -152,11 +155,14 @@ impl Attempt {
             None => "secret alarm: a canary is not for".to_owned(),
         };
         self.refused(&format!("{what} {asked}"));
+        self.is_alarmed = true;
     }
 
     /// Notes why one that was allowed ended, where that is not its own doing.
     pub(crate) fn ended(&mut self, reason: &str) {
-        self.report.reason = Some(shortened(reason));
+        if !self.is_alarmed {
+            self.report.reason = Some(shortened(reason));
+        }
     }
 
     /// What it would wait for, until then.

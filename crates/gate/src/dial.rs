@@ -8,8 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::net::{TcpStream, UdpSocket};
 
-/// Connects to this address. One of this machine's own is not public, whatever it looks like: it is
-/// dialed only where it is listed as an address.
+/// Connects to this address. One of this machine's own is not public, whatever it looks like: where it
+/// does, it is dialed only if it is listed by itself.
 pub(crate) async fn dial(
     policy: &NetworkPolicy,
     target: SocketAddr,

@@ -3,6 +3,7 @@
 
 use crate::attempt::Attempt;
 use crate::gate::Gate;
+use crate::request::nobody;
 use cofferdam_core::ConnectionHow;
 use cofferdam_core::network::HOST_NAME;
 use cofferdam_core::policy::{Asked, Host, HostName, decide_name};
@@ -83,27 +84,49 @@ impl Dns {
         let [high, low, flags, _, counts @ ..] = bytes else { return None };
         let is_question = flags & 0x80 == 0;
         let (id, counts) = (u16::from_be_bytes([*high, *low]), counts.get(..8)?);
+        let packet = match counts {
+            // One question, nothing claimed beside it but extensions. Checked before any of it is read.
+            [0, 1, 0, 0, 0, 0, 0, 0..=2] => Packet::parse(bytes).ok(),
+            _ => None,
+        };
+        let question = packet.as_ref().and_then(|packet| packet.questions.first());
+        let is_alarm = self.look_at(bytes, question);
         if !is_question {
             return None;
         }
-        // One question, nothing claimed beside it but extensions. Checked before any of it is read.
-        let [0, 1, 0, 0, 0, 0, 0, 0..=2] = counts else { return refuse(id, RCODE::FormatError) };
-        let Ok(packet) = Packet::parse(bytes) else { return refuse(id, RCODE::FormatError) };
+        let Some(packet) = &packet else { return refuse(id, RCODE::FormatError) };
         if packet.opcode() != OPCODE::StandardQuery {
             return refuse(id, RCODE::NotImplemented);
         }
-        let question = packet.questions.first()?;
+        let question = question?;
         let mut reply = Packet::new_reply(id);
         reply.set_flags(PacketFlag::RECURSION_AVAILABLE | PacketFlag::AUTHORITATIVE_ANSWER);
         if packet.has_flags(PacketFlag::RECURSION_DESIRED) {
             reply.set_flags(PacketFlag::RECURSION_DESIRED);
         }
         reply.questions.push(question.clone());
-        match self.decide(question) {
+        let name = if is_alarm { None } else { self.decide(question) };
+        match name {
             Some(name) => reply.answers.extend(self.stand_in(question, &name)),
             None => *reply.rcode_mut() = RCODE::NameError,
         }
         reply.build_bytes_vec().ok()
+    }
+
+    /// Whether something is in there that must go nowhere. Then its holder was told.
+    // HOSTILE: looked through as it came, whatever it is about and whatever is wrong with it.
+    fn look_at(&self, bytes: &[u8], question: Option<&Question<'_>>) -> bool {
+        let name = question.map(|question| question.qname.to_string());
+        let host = name.as_deref().and_then(seems_for).map_or(nobody().host, Host::Name);
+        let seems = Asked { host, port: DNS_PORT };
+        // Names are alike in either case.
+        let Some(sighting) = self.gate.look_at(&bytes.to_ascii_lowercase(), &seems) else {
+            return false;
+        };
+        self.gate.raise(&sighting, &seems);
+        let name = name.unwrap_or_else(|| seems.host.to_string());
+        self.deny(&name, self.gate.policy().version, |attempt| attempt.saw(&sighting, &seems));
+        true
     }
 
     /// The name that is asked for, if it is one that has an address.
@@ -111,18 +134,15 @@ impl Dns {
         let asked = question.qname.to_string();
         let host = host_of(question, &asked);
         let is_internet = question.qclass == QCLASS::CLASS(CLASS::IN);
-        let name = host.parse::<HostName>().ok().filter(|_| is_internet);
         let policy = self.gate.policy();
-        let Some(name) = name else {
-            self.deny(&asked, policy.version, |attempt| attempt.refused("it is no name of a host"));
+        let Some(name) = host.parse::<HostName>().ok().filter(|_| is_internet) else {
+            let why = match is_internet {
+                true => "it is no name of a host",
+                false => "the question is not about the internet",
+            };
+            self.deny(&asked, policy.version, |attempt| attempt.refused(why));
             return None;
         };
-        let named = Asked { host: Host::Name(name.clone()), port: DNS_PORT };
-        if let Some(sighting) = self.gate.look_at_name(&named) {
-            self.gate.raise(&sighting, &named);
-            self.deny(name.as_str(), policy.version, |attempt| attempt.saw(&sighting, &named));
-            return None;
-        }
         let decision = decide_name(&policy, &name);
         // Where a connection may wait to be allowed, its name has to lead it here. That of the host has
         // a remedy for each port and none by itself.
@@ -178,6 +198,17 @@ fn host_of<'a>(question: &Question<'_>, asked: &'a str) -> &'a str {
         host = rest;
     }
     host
+}
+
+/// Whose name it seems to be that is asked about: the longest end of it that names a host.
+fn seems_for(asked: &str) -> Option<HostName> {
+    let mut host = asked;
+    loop {
+        match host.parse() {
+            Ok(name) => return Some(name),
+            Err(_) => host = host.split_once('.')?.1,
+        }
+    }
 }
 
 fn refuse(id: u16, code: RCODE) -> Option<Vec<u8>> {

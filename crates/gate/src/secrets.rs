@@ -121,26 +121,25 @@ pub(crate) async fn put_in(
         };
         Ok(Counted { stream, counts: Arc::clone(&counts) })
     };
-    let seen = Mutex::new(None);
+    let attempt = Mutex::new(attempt);
+    let noted = || attempt.lock().unwrap_or_else(PoisonError::into_inner);
     let told = |notice| match notice {
         Notice::Alarm(sighting) => {
+            // ORDER: whoever is told may end this gate at once, and what was seen is in the log then.
+            noted().saw(&sighting, asked);
             gate.raise(&sighting, asked);
-            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(sighting);
         }
         Notice::Refused(why) => log_refused(&gate, how, asked, &why),
+        Notice::Failed(why) => noted().ended(&why),
     };
-    let served = tokio::select! {
-        served = secrets.terminator.serve(client, (&host, asked.port), dial, told) => served.err(),
-        cut = cut(&counts, &gate.limits) => {
-            attempt.ended(cut.reason());
-            None
+    tokio::select! {
+        served = secrets.terminator.serve(client, (&host, asked.port), dial, told) => {
+            // Before anything was said that could be seen.
+            if let Err(error) = served {
+                noted().failed(&error.chain());
+            }
         }
-    };
-    let seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some(sighting) = seen {
-        attempt.saw(&sighting, asked);
-    } else if let Some(error) = served {
-        attempt.failed(&error.chain());
+        cut = cut(&counts, &gate.limits) => noted().ended(cut.reason()),
     }
 }
 

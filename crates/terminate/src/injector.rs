@@ -82,14 +82,11 @@ impl Injector {
         Watch::new(&words, host)
     }
 
-    /// Looks at the head of a request, and puts values in. Nothing is put in where it tells something.
+    /// Puts values in the head of a request, which was looked at.
     ///
     /// With them in it, a head may be longer than [`MAX_HEAD_BYTES`] by each of them, once: placeholders are
     /// short, values may be long, and whoever is inside may write the first as often as there is room.
-    pub(crate) fn work(&self, host: &str, head: &mut Parts) -> Result<Option<Sighting>> {
-        if let Some(sighting) = self.look(host, head) {
-            return Ok(Some(sighting));
-        }
+    pub(crate) fn work(&self, host: &str, head: &mut Parts) -> Result<()> {
         let mut room = MAX_HEAD_BYTES.saturating_sub(length(head));
         for granted in self.grants.iter().filter(|granted| granted.grant.is_for(host)) {
             room += granted.longest();
@@ -100,17 +97,19 @@ impl Injector {
                 GrantPlace::Query(part) => granted.query(head, part, &mut room)?,
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn look(&self, host: &str, head: &Parts) -> Option<Sighting> {
+    /// What is in the head of a request that must not go to this host.
+    pub(crate) fn look(&self, host: &str, head: &Parts) -> Option<Sighting> {
         let texts = head
             .headers
             .iter()
             .flat_map(|(name, value)| [name.as_str().as_bytes(), value.as_bytes()]);
         let line = [head.method.as_str().as_bytes(), head.uri.path().as_bytes()];
         let query = head.uri.query().unwrap_or_default().as_bytes();
-        texts.chain(line).chain([query]).find_map(|text| {
+        let authority = head.uri.authority().map_or("", |authority| authority.as_str()).as_bytes();
+        texts.chain(line).chain([query, authority]).find_map(|text| {
             let mut watch = self.watch(host);
             watch.look(text).or_else(|| watch.finish())
         })
@@ -295,7 +294,9 @@ mod tests {
     /// What is sent to `a.example` under one grant.
     fn sent(grant: &str, name: &str, value: &str) -> String {
         let mut head = head("/", &[(name, value)]);
-        assert_eq!(injector(&[grant]).work("a.example", &mut head).unwrap(), None);
+        let injector = injector(&[grant]);
+        assert_eq!(injector.look("a.example", &head), None);
+        injector.work("a.example", &mut head).unwrap();
         String::from_utf8(head.headers[name].as_bytes().to_vec()).unwrap()
     }
 
@@ -319,13 +320,13 @@ mod tests {
     fn a_part_of_the_query_is_replaced_as_a_whole_and_escaped() {
         let uri = format!("/p?x=1&k={HELD}&k2={HELD}&k=x{HELD}");
         let mut head = head(&uri, &[]);
-        assert_eq!(injector(&["T@a.example:query=k"]).work("a.example", &mut head).unwrap(), None);
+        injector(&["T@a.example:query=k"]).work("a.example", &mut head).unwrap();
         let expected = format!("/p?x=1&k=r%2Fal%20t%26ken&k2={HELD}&k=x{HELD}");
         assert_eq!(head.uri.to_string(), expected);
     }
 
     #[test]
-    fn a_placeholder_toward_another_host_is_told_and_nothing_is_put_in() {
+    fn a_placeholder_toward_another_host_is_seen_wherever_it_is_in_a_head() {
         let injector = injector(&["T@a.example", "T@c.example"]);
         let basic = format!("Basic {}", STANDARD.encode(format!("u:{HELD}")));
         for (uri, name, value) in [
@@ -333,21 +334,20 @@ mod tests {
             ("/", "x-other", basic),
             (&*format!("/{HELD}"), "x", "y".to_owned()),
             (&*format!("/?q={HELD}"), "x", "y".to_owned()),
+            (&*format!("https://{HELD}@b.example/"), "x", "y".to_owned()),
         ] {
-            let mut head = head(uri, &[(name, &value)]);
-            let seen = injector.work("b.example", &mut head).unwrap().unwrap();
+            let seen = injector.look("b.example", &head(uri, &[(name, &value)])).unwrap();
             assert_eq!((seen.secret.unwrap().as_str(), &*seen.host), ("T", "b.example"));
-            assert_eq!(head.headers[name], value);
         }
         // The control: to its own host it goes.
-        let mut own = head("/", &[("authorization", &format!("Bearer {HELD}"))]);
-        assert_eq!(injector.work("c.example", &mut own).unwrap(), None);
+        let own = head("/", &[("authorization", &format!("Bearer {HELD}"))]);
+        assert_eq!(injector.look("c.example", &own), None);
     }
 
     #[test]
     fn a_canary_goes_nowhere() {
-        let mut head = head("/", &[("x", "a canary-4711")]);
-        let seen = injector(&["T@a.example"]).work("a.example", &mut head).unwrap().unwrap();
+        let head = head("/", &[("x", "a canary-4711")]);
+        let seen = injector(&["T@a.example"]).look("a.example", &head).unwrap();
         assert_eq!(seen.secret, None);
         let mut watch = injector(&[]).watch("a.example");
         assert_eq!(watch.look(b"cana"), None);
@@ -372,7 +372,7 @@ mod tests {
         let put_in = |times: usize| {
             let header = HELD.repeat(times);
             let mut head = head("/", &[("authorization", &header)]);
-            let done = injector.work("a.example", &mut head).map(|_| length(&head));
+            let done = injector.work("a.example", &mut head).map(|()| length(&head));
             done.map_err(|error| error.message)
         };
         assert!(put_in(1).unwrap() > 20_000);
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(refused, "secret T is to stand in too many places");
         let query = |times: usize| {
             let mut head = head(&format!("/?{}", format!("k={HELD}&").repeat(times)), &[]);
-            injector.work("a.example", &mut head).map(|_| length(&head))
+            injector.work("a.example", &mut head).map(|()| length(&head))
         };
         assert!(query(1).unwrap() > 20_000);
         assert!(query(900).is_err());

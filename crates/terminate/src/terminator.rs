@@ -61,6 +61,8 @@ pub enum Notice {
     Alarm(Sighting),
     /// A request was refused for what it is, in these words. The connection ends with the answer.
     Refused(String),
+    /// A request got no answer of the host's that could be passed on, for this reason.
+    Failed(String),
 }
 
 /// What went over a connection.
@@ -195,8 +197,10 @@ where
         match self.pass(request).await {
             Ok(answer) => answer,
             Err(refusal) => {
-                if refusal.is_of_ours {
-                    (self.told)(Notice::Refused(refusal.why.clone()));
+                match refusal.fault {
+                    Fault::Request => (self.told)(Notice::Refused(refusal.why.clone())),
+                    Fault::Host => (self.told)(Notice::Failed(refusal.why.clone())),
+                    Fault::Alarm => {}
                 }
                 words(refusal)
             }
@@ -205,26 +209,30 @@ where
 
     async fn pass(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
         let (mut head, body) = request.into_parts();
-        self.check(&head)?;
-        let seen = self.terminator.injector.work(self.host, &mut head);
-        let seen = seen.map_err(|e| refused(StatusCode::BAD_REQUEST, e.message))?;
-        if let Some(sighting) = seen {
+        let injector = &self.terminator.injector;
+        // ORDER: before anything is refused, for a request that is refused is worth an alarm as well.
+        if let Some(sighting) = injector.look(self.host, &head) {
             return Err(self.alarmed(sighting).await);
         }
+        self.check(&head)?;
+        let put_in = injector.work(self.host, &mut head);
+        put_in.map_err(|e| refused(StatusCode::BAD_REQUEST, e.message))?;
         head.version = Version::HTTP_11;
         head.uri = origin_form(&head.uri)?;
         strip(&mut head.headers);
         // Answered here; the body comes when the client sends it.
         head.headers.remove(header::EXPECT);
-        let watch = self.terminator.injector.watch(self.host);
+        let watch = injector.watch(self.host);
         let body = Watched::new(body, watch, Arc::clone(&self.seen));
         let sent = self.send(Request::from_parts(head, body)).await?;
         if let Some(sighting) = self.seen.get() {
             return Err(self.alarmed(sighting).await);
         }
-        let (mut head, body) = sent
-            .map_err(|_| failed(format!("{} hung up before it answered", self.host)))?
-            .into_parts();
+        let (mut head, body) = sent.map_err(|e| failed(unanswered(self.host, &e)))?.into_parts();
+        if !is_plain_or_chunked(&head.headers) {
+            let why = format!("{} answered in a transfer coding that is not chunked", self.host);
+            return Err(failed(why));
+        }
         strip(&mut head.headers);
         Ok(Response::from_parts(head, body.boxed_unsync()))
     }
@@ -276,6 +284,12 @@ where
         if head.headers.contains_key(header::UPGRADE) {
             let why = format!(
                 "a connection to {host}:{port}, which has a secret, cannot become another protocol"
+            );
+            return Err(refused(StatusCode::NOT_IMPLEMENTED, why));
+        }
+        if !is_plain_or_chunked(&head.headers) {
+            let why = format!(
+                "the body has a transfer coding that is not chunked, which is not passed on to {host}:{port}"
             );
             return Err(refused(StatusCode::NOT_IMPLEMENTED, why));
         }
@@ -338,25 +352,46 @@ where
         let why = format!("the request has {what}, which is not for {}", self.host);
         self.seen.put(sighting);
         self.seen.was_told().await;
-        Refusal { status: StatusCode::FORBIDDEN, why, is_of_ours: false }
+        Refusal { status: StatusCode::FORBIDDEN, why, fault: Fault::Alarm }
     }
 }
 
-/// Why a request is not passed on.
+/// Why a request is not passed on, or its answer.
 struct Refusal {
     status: StatusCode,
     why: String,
-    /// Whether it is refused for what it is, and its holder is told that.
-    is_of_ours: bool,
+    fault: Fault,
+}
+
+/// What is at fault.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// The request is refused for what it is.
+    Request,
+    /// The host, or the way to it.
+    Host,
+    /// Something that must not go there, of which its holder was told.
+    Alarm,
 }
 
 fn refused(status: StatusCode, why: impl Into<String>) -> Refusal {
-    Refusal { status, why: why.into(), is_of_ours: true }
+    Refusal { status, why: why.into(), fault: Fault::Request }
 }
 
-/// The host's own fault, or that of the way to it.
 fn failed(why: impl Into<String>) -> Refusal {
-    Refusal { status: StatusCode::BAD_GATEWAY, why: why.into(), is_of_ours: false }
+    Refusal { status: StatusCode::BAD_GATEWAY, why: why.into(), fault: Fault::Host }
+}
+
+/// Why a host's answer is none.
+fn unanswered(host: &str, error: &hyper::Error) -> String {
+    if error.is_parse_too_large() {
+        let most = format!("{MAX_HEAD_BYTES} bytes or {MAX_HEADERS} headers");
+        return format!("{host} answered with a head of more than {most}");
+    }
+    match error.is_parse() {
+        true => format!("{host} answered with what is no HTTP"),
+        false => format!("{host} hung up before it answered"),
+    }
 }
 
 /// Words of ours in place of an answer.
@@ -367,7 +402,7 @@ fn words(refusal: Refusal) -> Answer {
     *answer.status_mut() = refusal.status;
     let kind = header::HeaderValue::from_static("text/plain; charset=utf-8");
     answer.headers_mut().insert(header::CONTENT_TYPE, kind);
-    if refusal.is_of_ours {
+    if refusal.fault == Fault::Request {
         // What is refused costs a connection, so that there are no more such lines than connections.
         answer.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
     }
@@ -379,7 +414,18 @@ fn quoted(said: &str) -> String {
     said.chars().filter(|it| !it.is_control()).take(MAX_QUOTED_CHARS).collect()
 }
 
-/// How long a head is. The reader stops a little later, by how much came at once.
+/// Whether a body is as it is, or in chunks, which both sides read and write anew. Any other coding would be lost.
+fn is_plain_or_chunked(headers: &http::HeaderMap) -> bool {
+    let values = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let codings: Vec<&[u8]> =
+        values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')).collect();
+    match *codings {
+        [] => true,
+        [coding] => coding.trim_ascii().eq_ignore_ascii_case(b"chunked"),
+        _ => false,
+    }
+}
+
 /// What hosts take: a path and a query.
 fn origin_form(uri: &Uri) -> Result<Uri, Refusal> {
     let bad = || refused(StatusCode::BAD_REQUEST, "the request has no path");

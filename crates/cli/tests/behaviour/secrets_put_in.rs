@@ -296,6 +296,35 @@ fn a_placeholder_toward_another_host_ends_a_run_and_goes_nowhere() {
 }
 
 #[test]
+fn a_run_that_ends_for_a_placeholder_within_tls_names_secret_and_host() {
+    everyone(|place| {
+        add(place, "T", &plain_value(place));
+        add(place, "U", &plain_value(place));
+        let (authority, file) = trusted(place);
+        let outside = Outside::new(Some(&authority));
+        let (port, grant) = (outside.port.to_string(), format!("T@{HOST}"));
+        let words = ["run", "--profile", "repo-write", "--allow-host-port", &port];
+        let words = [&words[..], &["--secret", &grant, "--secret", "U@a.test"]].concat();
+        let wanted = format!("secret alarm: the placeholder of secret U is not for {HOST}:{port}");
+        for what in ["-H \"X: $U\"", "-d \"x=$U\""] {
+            let script = format!("curl -sS {what} https://{HOST}:{port}/; sleep 30");
+            let told = says(place, &file, &[&words[..], &["--shell", &script]].concat(), 137);
+            assert!(told.stderr.contains(&wanted), "{told:?}");
+            let json = [&words[..], &["--json", "--shell", &script]].concat();
+            let report = says(place, &file, &json, 137).object();
+            assert_eq!(report["ending"]["kind"], "secret_alarm", "{report}");
+            let denials = report["denials"].as_array().unwrap();
+            assert!(denials.iter().any(|denial| denial["reason"] == *wanted), "{report}");
+            assert!(!outside.asked().concat().contains("placeholder"));
+        }
+        // The control: its own goes there, and nothing is denied.
+        let own = format!("curl -sS -H \"Authorization: Bearer $T\" https://{HOST}:{port}/");
+        let said = says(place, &file, &[&words[..], &["--shell", &own]].concat(), 0);
+        assert!(!said.stderr.contains("denied"), "{said:?}");
+    });
+}
+
+#[test]
 fn a_session_has_its_secrets_over_pause_loss_and_gate_and_is_frozen_by_an_alarm() {
     everyone(|place| {
         let value = plain_value(place);

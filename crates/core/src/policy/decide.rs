@@ -99,10 +99,11 @@ pub fn decide_name(policy: &NetworkPolicy, name: &HostName) -> Decision {
     }
 }
 
-/// Whether what is asked for, or what is found, is an address that is listed as such.
+/// Whether a rule lists this public address by itself. One for many means those of others, and not one that
+/// happens to be this machine's own.
 pub fn is_listed(policy: &NetworkPolicy, address: IpAddr, port: u16) -> bool {
     policy.allow.iter().any(|rule| {
-        matches!(rule.host, HostPattern::Addresses(_))
+        matches!(rule.host, HostPattern::Addresses(range) if range.is_one())
             && rule.opens_address(address)
             && rule.covers_port(port)
     })
@@ -186,6 +187,10 @@ fn is_localhost(name: &HostName) -> bool {
 fn not_public(asked: &Asked, address: IpAddr) -> Decision {
     let class = address_class(address);
     let at = Asked { host: address.into(), port: asked.port };
+    if address.to_canonical().is_unspecified() {
+        let leads = if at == *asked { "is" } else { "leads to" };
+        return Decision::denied(format!("{asked} {leads} the address of nobody"), None);
+    }
     let reason = match at == *asked {
         true => format!("{asked} is {class}, and no rule lists that address"),
         false => format!("{asked} leads to {address}, which is {class}, and no rule lists that"),

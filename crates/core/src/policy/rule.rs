@@ -98,6 +98,10 @@ impl EgressRule {
     /// Whether it opens this address to who asks for the address. What is not public is opened by
     /// ranges alone that hold nothing public.
     pub fn opens_address(&self, address: IpAddr) -> bool {
+        // HOSTILE: a connection to the address of nobody goes to this machine itself.
+        if address.to_canonical().is_unspecified() {
+            return false;
+        }
         match &self.host {
             HostPattern::Anywhere => address_class(address) == AddressClass::Public,
             HostPattern::Addresses(range) => {
@@ -108,15 +112,25 @@ impl EgressRule {
         }
     }
 
-    /// Fails where it can never open anything: no rule is asked about a name of Cofferdam's own. As one that
-    /// denies it is as good as others.
+    /// Fails where it can never open anything: no rule is asked about a name of Cofferdam's own, and the
+    /// address of nobody leads nowhere. As one that denies it is as good as others.
     pub fn check_allowing(&self) -> Result<()> {
-        let (HostPattern::Exactly(name) | HostPattern::Below(name)) = &self.host else {
-            return Ok(());
+        let name = match &self.host {
+            HostPattern::Exactly(name) | HostPattern::Below(name) if is_own_name(name) => name,
+            HostPattern::Addresses(range)
+                if range.as_one().is_some_and(|one| one.is_unspecified()) =>
+            {
+                let what =
+                    format!("the egress rule {self} opens nothing: it is the address of nobody");
+                return Err(Error::new(ErrorKind::Usage, what).hint(
+                    "Write the address that is meant; --allow-host-port N opens a port of this host's loopback.",
+                ));
+            }
+            HostPattern::Anywhere
+            | HostPattern::Exactly(_)
+            | HostPattern::Below(_)
+            | HostPattern::Addresses(_) => return Ok(()),
         };
-        if !is_own_name(name) {
-            return Ok(());
-        }
         let port = self.ports.filter(|ports| ports.first == ports.last);
         let port = port.map_or_else(|| "N".to_owned(), |ports| ports.to_string());
         let what = format!("the egress rule {self} opens nothing: {name} is Cofferdam's own");

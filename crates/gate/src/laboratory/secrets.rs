@@ -10,13 +10,15 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
 use tokio_rustls::TlsAcceptor;
 
 const HELD: &str = "cofferdam-placeholder-0123456789abcdef0123456789abcdef";
 /// The same in base64, as it stands behind `user:`.
 const ENCODED: &str = "Y29mZmVyZGFtLXBsYWNlaG9sZGVyLTAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVm";
 const VALUE: &str = "the/real+token";
+/// Of another secret, for a host that nobody asks.
+const OTHER: &str = "cofferdam-placeholder-fedcba9876543210fedcba9876543210";
 
 struct Scene {
     lab: Lab,
@@ -41,19 +43,23 @@ async fn scene() -> Scene {
     let host = api(&public, Arc::clone(&asked)).await;
     let web = Server::web("127.0.0.1").await;
     let tls = Tls::new("127.0.0.1", &["ok.test"]).await;
-    let grant = GateGrant { grant: "T@api.test".parse().unwrap(), placeholder: HELD.to_owned() };
+    let grants = [("T@api.test", HELD), ("U@other.test", OTHER)].map(|(grant, placeholder)| {
+        GateGrant { grant: grant.parse().unwrap(), placeholder: placeholder.to_owned() }
+    });
     let vault = Vault {
         authority: "s".to_owned(),
         certificate: session.certificate().to_vec(),
         key: session.key(),
-        values: vec![SecretValue::new(VALUE.as_bytes().to_vec()).unwrap()],
+        values: [VALUE, "another"]
+            .map(|value| SecretValue::new(value.as_bytes().to_vec()).unwrap())
+            .into(),
         roots: vec![public.certificate().to_vec()],
     };
     let mut rules = vec![format!("api.test:{host}"), format!("127.0.0.1:{host}")];
     for port in [web.port, tls.port] {
         rules.extend([format!("*.ok.test:{port}"), format!("127.0.0.1:{port}")]);
     }
-    let secrets = (vec![grant], in_memory(&vault));
+    let secrets = (grants.into(), in_memory(&vault));
     let lab = Lab::with_secrets(policy(&rules), &zone, secrets).await;
     Scene { lab, asked, host, web, tls, session, zone }
 }
@@ -65,7 +71,7 @@ fn in_memory(vault: &Vault) -> OwnedFd {
     file.into()
 }
 
-/// The host that has the secret: says hello to each request, and remembers it.
+/// The host that has the secret: says hello to each request, and remembers it. Asked for nothing it hangs up.
 async fn api(public: &Authority, asked: Arc<Mutex<Vec<String>>>) -> u16 {
     let acceptor = TlsAcceptor::from(public.serve_as("api.test").unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -78,6 +84,9 @@ async fn api(public: &Authority, asked: Arc<Mutex<Vec<String>>>) -> u16 {
                 let mut piece = [0; 4096];
                 let Ok(read @ 1..) = stream.read(&mut piece).await else { return };
                 let text = String::from_utf8_lossy(&piece[..read]).into_owned();
+                if text.starts_with("GET /nothing ") {
+                    return;
+                }
                 asked.lock().unwrap().push(text);
                 let answer =
                     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
@@ -185,6 +194,23 @@ async fn what_is_refused_within_tls_that_ends_here_is_a_denial() {
 }
 
 #[tokio::test]
+async fn what_is_seen_within_tls_that_ends_here_is_a_denial_though_the_gate_ends_at_once() {
+    let mut scene = scene().await;
+    let target = format!("api.test:{}", scene.host);
+    let (tunnel, _) = scene.lab.tunnel(&target).await;
+    let head = format!("GET / HTTP/1.1\r\nHost: {target}\r\nX: {OTHER}");
+    tokio::select! {
+        answer = scene.say(tunnel, &head) => panic!("before it was told: {answer}"),
+        alarm = scene.alarm() => assert_eq!(alarm.secret.as_str(), "U"),
+    }
+    // What the holder of a run does.
+    scene.lab.control = None;
+    let reason = scene.lab.denied().await.reason.unwrap();
+    assert_eq!(reason, format!("secret alarm: the placeholder of secret U is not for {target}"));
+    assert!(scene.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_placeholder_toward_another_host_is_told_and_goes_nowhere() {
     let port = |scene: &Scene| scene.web.port;
     let head = |rest: &str| format!("GET / HTTP/1.1\r\nHost: ok.test:PORT\r\n{rest}\r\n\r\n");
@@ -210,6 +236,19 @@ async fn a_placeholder_toward_another_host_is_told_and_goes_nowhere() {
 }
 
 #[tokio::test]
+async fn a_host_that_has_a_secret_and_does_not_answer_is_told_of_in_the_log() {
+    let scene = scene().await;
+    let target = format!("api.test:{}", scene.host);
+    let (tunnel, _) = scene.lab.tunnel(&target).await;
+    let answer = scene.say(tunnel, &format!("GET /nothing HTTP/1.1\r\nHost: {target}")).await;
+    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+    let is_its = |report: &ConnectionReport| report.host.as_deref() == Some("api.test");
+    let report = scene.lab.report(is_its).await;
+    assert_eq!(report.reason.as_deref(), Some("api.test hung up before it answered"));
+    assert_eq!(report.decision, ConnectionDecision::Allowed);
+}
+
+#[tokio::test]
 async fn a_placeholder_in_a_name_is_told_before_anybody_is_asked_for_it() {
     let scene = scene().await;
     let target = format!("{HELD}.ok.test:{}", scene.web.port);
@@ -217,6 +256,58 @@ async fn a_placeholder_in_a_name_is_told_before_anybody_is_asked_for_it() {
     assert!(said.contains(" 403 "), "{said}");
     assert_eq!(scene.alarm().await.secret.as_str(), "T");
     assert!(!scene.zone.was_asked().concat().contains("placeholder"));
+}
+
+/// A question as it goes over the line: flags, how many there are said to be, a name, a class.
+fn question((flags, count): (u8, u8), labels: &[&str], class: u8) -> Vec<u8> {
+    let mut bytes = vec![0, 7, flags, 0, 0, count, 0, 0, 0, 0, 0, 0];
+    for label in labels {
+        bytes.push(u8::try_from(label.len()).unwrap());
+        bytes.extend_from_slice(label.as_bytes());
+    }
+    bytes.extend_from_slice(&[0, 0, 1, 0, class]);
+    bytes
+}
+
+/// Flags and number of a question, its name, its class, and whom it seems to be for.
+type Case = ((u8, u8), &'static [&'static str], u8, &'static str);
+
+#[tokio::test]
+async fn a_placeholder_in_a_question_is_told_whatever_is_wrong_with_the_question() {
+    const PLAIN: (u8, u8) = (1, 1);
+    let cases: [Case; 7] = [
+        (PLAIN, &["_a", "HELD", "evil", "test"], 1, "HELD.evil.test"),
+        (PLAIN, &["HELD_", "evil", "test"], 1, "evil.test"),
+        (PLAIN, &["_a", "UPPER", "evil", "test"], 1, "HELD.evil.test"),
+        // Of another class, of another kind, of two questions that are one, and no question at all.
+        (PLAIN, &["HELD", "evil", "test"], 3, "HELD.evil.test"),
+        ((0x10, 1), &["HELD", "evil", "test"], 1, "HELD.evil.test"),
+        ((1, 2), &["HELD", "evil", "test"], 1, "0.0.0.0"),
+        ((0x80, 1), &["HELD", "evil", "test"], 1, "HELD.evil.test"),
+    ];
+    for (head, labels, class, seems) in cases {
+        let scene = scene().await;
+        let ask = async |held: &str| {
+            let upper = held.to_ascii_uppercase();
+            let labels: Vec<_> =
+                labels.iter().map(|it| it.replace("HELD", held).replace("UPPER", &upper)).collect();
+            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+            let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let question = question(head, &labels, class);
+            socket.send_to(&question, scene.lab.dns_udp).await.unwrap();
+        };
+        ask("cofferdam-placeholder-0").await;
+        scene.lab.settled().await;
+        let is_alarm = |report: &ConnectionReport| {
+            report.reason.as_deref().unwrap_or_default().starts_with("secret alarm")
+        };
+        assert!(!scene.lab.reports().iter().any(is_alarm), "control: {labels:?}");
+        ask(HELD).await;
+        let alarm = scene.alarm().await;
+        let seems = seems.replace("HELD", HELD);
+        assert_eq!((alarm.secret.as_str(), &*alarm.host, alarm.port), ("T", &*seems, 53));
+        scene.lab.report(is_alarm).await;
+    }
 }
 
 #[tokio::test]

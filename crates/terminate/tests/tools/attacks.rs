@@ -198,6 +198,37 @@ async fn a_refused_request_is_told_and_costs_its_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_placeholder_in_a_request_that_is_refused_is_told() {
+    let stage = Stage::new("refused-alarm").await;
+    let host = format!("{HOST}:{}", stage.front.port());
+    let attacks = [
+        "GET / HTTP/1.1\r\nHost: HOST\r\nUpgrade: x\r\nX: HELD",
+        "TRACE / HTTP/1.1\r\nHost: HOST\r\nX: HELD",
+        "GET / HTTP/1.1\r\nHost: evil.example\r\nX: HELD",
+        "GET / HTTP/1.1\r\nHost: HELD",
+        "GET https://x:HELD@HOST/ HTTP/1.1\r\nHost: HOST",
+        "CONNECT HELD:443 HTTP/1.1\r\nHost: HOST",
+    ];
+    let say = async |request: &str, held: &str| {
+        let request = request.replace("HOST", &host).replace("HELD", held);
+        let mut client = stage.connect().await;
+        client.write_all(format!("{request}\r\n\r\n").as_bytes()).await.unwrap();
+        let mut said = [0; 12];
+        let read = client.read_exact(&mut said);
+        tokio::time::timeout(PATIENCE, read).await.unwrap().unwrap();
+        String::from_utf8_lossy(&said).into_owned()
+    };
+    for (number, attack) in attacks.into_iter().enumerate() {
+        // The control: without it, the request is refused for what it is.
+        assert_ne!(say(attack, "nothing").await, "HTTP/1.1 403", "{attack}");
+        assert_eq!(say(attack, &stage.other).await, "HTTP/1.1 403", "{attack}");
+        let (alarms, refusals) = (stage.heard.alarms().len(), stage.heard.refusals().len());
+        assert_eq!((alarms, refusals), (number + 1, number + 1), "{attack}");
+    }
+    assert_eq!(stage.count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_cannot_be_verified_gets_nothing() {
     let untrusted = Set { is_trusted: false, ..Set::default() };
     let misnamed = Set { named: "api.example.org", ..Set::default() };
@@ -222,7 +253,16 @@ async fn what_would_answer_with_the_value_or_become_something_else_is_refused() 
     assert!(has_status(&stage.curl(&["-X", "TRACE", &url]).await, "405"));
     let upgrade = ["-H", "Connection: Upgrade", "-H", "Upgrade: websocket", &url];
     assert!(has_status(&stage.curl(&upgrade).await, "501"));
-    assert_eq!((stage.count(), stage.heard.refusals().len()), (0, 2));
+    for (number, coding) in ["gzip, chunked", "chunked, chunked"].into_iter().enumerate() {
+        let header = format!("Transfer-Encoding: {coding}");
+        assert!(
+            has_status(&stage.curl(&["-H", &header, "-d", "x", &url]).await, "501"),
+            "{coding}"
+        );
+        assert_eq!((stage.count(), stage.heard.refusals().len()), (0, 3 + number), "{coding}");
+    }
+    let chunked = ["-H", "Transfer-Encoding: Chunked", "-d", "x", &url];
+    assert!(has_status(&stage.curl(&chunked).await, "200"), "control");
     // What concerns one hop stays there, and what it names with it.
     let hop =
         ["-H", "Connection: x-mine, Host", "-H", "X-Mine: 1", "-H", "Proxy-Authorization: y", &url];

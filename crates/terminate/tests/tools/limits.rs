@@ -1,6 +1,6 @@
 //! Nobody keeps a connection waiting, or makes it hold much.
 
-use crate::stage::{HOST, Stage, text};
+use crate::stage::{HOST, Set, Stage, text};
 use cofferdam_core::ErrorKind;
 use cofferdam_terminate::{
     Authority, HANDSHAKE_WITHIN, HEAD_WITHIN, Injector, MAX_HEAD_BYTES, MAX_HEADERS, Terminator,
@@ -31,6 +31,42 @@ async fn a_head_has_a_greatest_length_and_number_of_headers() {
     check("long", long(MAX_HEAD_BYTES + 1), "HTTP/1.1 431").await;
     check("few", many(MAX_HEADERS - 8), "HTTP/1.1 200").await;
     check("many", many(MAX_HEADERS + 1), "HTTP/1.1 431").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_cannot_be_passed_on_is_told_for_what_it_is() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n";
+    let most = format!("a head of more than {MAX_HEAD_BYTES} bytes or {MAX_HEADERS} headers");
+    let many: String = (0..=MAX_HEADERS).map(|n| format!("X-{n}: y\r\n")).collect();
+    let coded = "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip";
+    let coding = "answered in a transfer coding that is not chunked";
+    for (says, why) in [
+        (String::new(), "hung up before it answered"),
+        (head.to_owned(), "hung up before it answered"),
+        (format!("{head}no colon\r\n\r\nhello"), "answered with what is no HTTP"),
+        ("SSH-2.0-x\r\n".to_owned(), "answered with what is no HTTP"),
+        (format!("{head}X: {}\r\n\r\nhello", "x".repeat(4 * MAX_HEAD_BYTES)), &*most),
+        (format!("{head}{many}\r\nhello"), &*most),
+        (format!("{coded}\r\n\r\nhello"), coding),
+        (format!("{coded}, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"), coding),
+    ] {
+        let begin: String = says.chars().take(60).collect();
+        let stage = Stage::set("unanswered", Set { says: Some(says), ..Set::default() }).await;
+        let said = text(&stage.curl(&[&stage.url("/")]).await);
+        assert!(said.starts_with("HTTP/1.1 502") && said.contains(why), "{begin}: {said:.200}");
+        let failures = stage.heard.failures();
+        assert!(matches!(&*failures, [one] if one.contains(why)), "{begin}: {failures:?}");
+        assert!(stage.heard.refusals().is_empty(), "it is no fault of the request's");
+    }
+    // The control: what can be passed on is.
+    for says in [
+        format!("{head}\r\nhello"),
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_owned(),
+    ] {
+        let stage = Stage::set("answered", Set { says: Some(says), ..Set::default() }).await;
+        let said = text(&stage.curl(&[&stage.url("/")]).await);
+        assert!(said.ends_with("hello") && stage.heard.failures().is_empty(), "{said}");
+    }
 }
 
 fn terminator() -> (Terminator, Arc<Authority>) {

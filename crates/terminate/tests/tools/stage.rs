@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Output;
 use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio_rustls::client::TlsStream;
@@ -40,6 +41,7 @@ pub(crate) type Early = Arc<Mutex<Vec<u8>>>;
 pub(crate) struct Heard {
     alarms: Arc<Mutex<Vec<Sighting>>>,
     refusals: Arc<Mutex<Vec<String>>>,
+    failures: Arc<Mutex<Vec<String>>>,
     /// How many connections have ended.
     ended: Arc<Mutex<usize>>,
 }
@@ -51,6 +53,10 @@ impl Heard {
 
     pub(crate) fn refusals(&self) -> Vec<String> {
         self.refusals.lock().unwrap().clone()
+    }
+
+    pub(crate) fn failures(&self) -> Vec<String> {
+        self.failures.lock().unwrap().clone()
     }
 
     pub(crate) fn ended(&self) -> usize {
@@ -86,11 +92,13 @@ pub(crate) struct Set {
     pub(crate) named: &'static str,
     /// Whether its authority is trusted.
     pub(crate) is_trusted: bool,
+    /// What the host outside says to whatever it is asked, before it hangs up. Otherwise it answers.
+    pub(crate) says: Option<String>,
 }
 
 impl Default for Set {
     fn default() -> Self {
-        Self { grant: format!("T@{HOST}"), host: HOST, named: HOST, is_trusted: true }
+        Self { grant: format!("T@{HOST}"), host: HOST, named: HOST, is_trusted: true, says: None }
     }
 }
 
@@ -104,8 +112,10 @@ impl Stage {
         let session = Arc::new(Authority::new(name).unwrap());
         let asked = Asked::default();
         let early = Early::default();
-        let outside =
-            serve_outside(&public, set.named, Arc::clone(&asked), Arc::clone(&early)).await;
+        let outside = match set.says {
+            Some(says) => say_outside(&public, set.named, says).await,
+            None => serve_outside(&public, set.named, Arc::clone(&asked), Arc::clone(&early)).await,
+        };
         let (held, other) = (placeholder().unwrap(), placeholder().unwrap());
         let value = |text: &str| SecretValue::new(text.as_bytes().to_vec()).unwrap();
         let mut injector = Injector::default();
@@ -242,6 +252,21 @@ async fn serve_outside(public: &Authority, named: &str, asked: Asked, early: Ear
     address
 }
 
+async fn say_outside(public: &Authority, named: &str, says: String) -> SocketAddr {
+    let acceptor = TlsAcceptor::from(public.serve_as(named).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(says.as_bytes()).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    address
+}
+
 /// Reads what comes of a body after it was answered.
 async fn read_on(mut body: hyper::body::Incoming, early: Early) {
     while let Some(Ok(frame)) = body.frame().await {
@@ -265,6 +290,7 @@ async fn serve_front(
                 let told = |notice| match notice {
                     Notice::Alarm(sighting) => heard.alarms.lock().unwrap().push(sighting),
                     Notice::Refused(why) => heard.refusals.lock().unwrap().push(why),
+                    Notice::Failed(why) => heard.failures.lock().unwrap().push(why),
                 };
                 let _ = terminator.serve(stream, (host, address.port()), dial, told).await;
                 *heard.ended.lock().unwrap() += 1;
