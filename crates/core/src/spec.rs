@@ -83,7 +83,8 @@ pub struct DirectoryIdentity {
     pub born_ns: u32,
 }
 
-/// Where a sandbox works.
+/// Where a sandbox works. The path of a directory is canonical, made so by whoever took it from a caller:
+/// one that leads through a symbolic link is a conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workspace {
     /// A directory of the host, shown at `/workspace` and at its own path.
