@@ -7,12 +7,13 @@ use std::os::unix::fs::symlink;
 const WRITES: &str = "cat doc; echo in >new";
 
 /// A directory of the person's beside the workspace, which no sandbox here is shown.
-fn private(place: &Place) {
+fn private(place: &Place) -> String {
     let private = place.base.join("private");
     fs::create_dir(&private).unwrap();
     fs::write(private.join("doc"), "theirs\n").unwrap();
     place.give(&private);
     place.give(&private.join("doc"));
+    private.to_str().unwrap().to_owned()
 }
 
 /// A command in a sandbox of the directory above puts a link in the place of this one.
@@ -56,5 +57,44 @@ fn a_session_that_starts_again_follows_no_link_to_another_workspace() {
         place.says(&["stop", "s"], 0);
         fs::remove_file(place.workspace.join("beside")).unwrap();
         assert_eq!(place.says(&["exec", "s", "--", "cat", "doc"], 0).text(), "mine\n");
+    });
+}
+
+#[test]
+fn a_session_that_starts_again_is_shown_what_was_listed_when_it_was_made() {
+    everyone(|place| {
+        let private = private(place);
+        place.write("part/doc", "mine\n");
+        place.write("own/file", "x\n");
+        let part = place.workspace.join("part");
+        let part = part.to_str().unwrap();
+        let all = format!("cat {private}/doc; echo in >{private}/new; cat {part}/doc");
+        for list in ["--read", "--write", "--hide"] {
+            place.says(&["create", "--name", "s", "-w", "own", list, part], 0);
+            place.says(&["stop", "s"], 0);
+            plant(place, "part");
+            let word = format!("{list} {part} leads to {private} by now");
+            is_refused(place, &all, &word);
+            put_back(place, "part");
+            place.says(&["exec", "s", "--", "true"], 0);
+            place.says(&["rm", "s"], 0);
+        }
+        // Controls: what was a link when the session was made, and another session by what it is now.
+        let way = place.base.join("way");
+        symlink(part, &way).unwrap();
+        let way = way.to_str().unwrap();
+        let read = format!("cat {part}/doc");
+        let create = ["create", "--name", "s", "-w", "own", "--read", way];
+        place.says(&create, 0);
+        place.says(&["stop", "s"], 0);
+        assert_eq!(place.says(&["exec", "s", "--shell", &read], 0).text(), "mine\n");
+        place.says(&["stop", "s"], 0);
+        fs::remove_file(way).unwrap();
+        symlink(&private, way).unwrap();
+        is_refused(place, &all, "by now, and not to");
+        place.says(&["rm", "s"], 0);
+        place.says(&create, 0);
+        let read = format!("cat {private}/doc");
+        assert_eq!(place.says(&["exec", "s", "--shell", &read], 0).text(), "theirs\n");
     });
 }
