@@ -110,22 +110,17 @@ impl Context {
             egress,
             deny: layer.deny_egress.into_iter().map(|said| said.value).collect(),
             host_ports: layer.host_ports.into_iter().map(|said| said.value).collect(),
-            keeps_way_out: false,
             ask: layer.ask.as_ref().map_or(Duration::ZERO, |said| said.value),
-            secrets: Vec::new(),
             image: None,
-            workspace,
             layer: choice,
             read: shown_paths(layer.read)?,
-            mounts: Vec::new(),
             write: shown_paths(layer.write)?,
             hide: places::plain(layer.hide)?,
             env,
             limits,
-            user: User::default(),
             sensitive_writes: layer.sensitive_writes.map(|said| said.value).unwrap_or_default(),
             on_unavailable: layer.on_unavailable.map(|said| said.value).unwrap_or_default(),
-            caller: Caller::default(),
+            ..Spec::new(workspace, Caller::default())
         };
         spec.grant(grants.clone()).map_err(|error| granted_by.named_in(error))?;
         spec.network_policy()?;

@@ -45,6 +45,8 @@ pub struct Spec {
     pub write: Vec<PathBuf>,
     /// Paths that are hidden whatever shows them.
     pub hide: Vec<PathBuf>,
+    /// Where paths that are shown or hidden led when a session was made. One that leads elsewhere by now is a conflict.
+    pub leads: BTreeMap<PathBuf, PathBuf>,
     /// Variables for every command, over the defaults.
     pub env: BTreeMap<OsString, OsString>,
     /// How much it may use.
@@ -83,7 +85,8 @@ pub struct DirectoryIdentity {
     pub born_ns: u32,
 }
 
-/// Where a sandbox works.
+/// Where a sandbox works. The path of a directory is canonical, made so by whoever took it from a caller:
+/// one that leads through a symbolic link is a conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workspace {
     /// A directory of the host, shown at `/workspace` and at its own path.
@@ -188,6 +191,7 @@ impl Spec {
             mounts: Vec::new(),
             write: Vec::new(),
             hide: Vec::new(),
+            leads: BTreeMap::new(),
             env: BTreeMap::new(),
             limits: Limits::default(),
             user: User::default(),

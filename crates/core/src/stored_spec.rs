@@ -56,6 +56,9 @@ pub struct StoredSpec {
     mounts: Vec<StoredMount>,
     write: Vec<ByteString>,
     hide: Vec<ByteString>,
+    /// Came later: what was stored before is shown what its paths lead to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    leads: Vec<(ByteString, ByteString)>,
     env: Vec<(ByteString, ByteString)>,
     limits: StoredLimits,
     user_is_root: bool,
@@ -116,6 +119,7 @@ impl StoredSpec {
             mounts,
             write,
             hide,
+            leads,
             env,
             limits,
             user,
@@ -143,6 +147,7 @@ impl StoredSpec {
             mounts: mounts.iter().map(StoredMount::new).collect(),
             write: write.iter().map(|path| bytes(path)).collect(),
             hide: hide.iter().map(|path| bytes(path)).collect(),
+            leads: leads.iter().map(|(path, end)| (bytes(path), bytes(end))).collect(),
             env: pairs(env),
             limits: StoredLimits {
                 memory_bytes: limit(limits.memory_bytes),
@@ -192,6 +197,7 @@ impl StoredSpec {
             mounts: self.mounts.iter().map(StoredMount::mount).collect::<Result<_>>()?,
             write: self.write.iter().map(path_of).collect(),
             hide: self.hide.iter().map(path_of).collect(),
+            leads: self.leads.iter().map(|(path, end)| (path_of(path), path_of(end))).collect(),
             env: variables(&self.env),
             limits: Limits {
                 memory_bytes: wide(self.limits.memory_bytes),
@@ -218,7 +224,7 @@ impl StoredSpec {
     /// What somebody else asks for otherwise: names of fields, and of variables, never values.
     ///
     /// Who asks is no wish: the same session may be asked for from another terminal. Neither are
-    /// mounts here: they belong to a manifest, which is known by its text.
+    /// mounts here: they belong to a manifest, which is known by its text. Where paths led is a fact.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut fields = Vec::new();
         let mut compare = |name: &str, same: bool| {
@@ -398,9 +404,9 @@ mod tests {
         let path = GuestPath::new(b"a/\xff").unwrap();
         let mount = HostMount { source: "/data".into(), path, identity };
         let mounted = Spec { mounts: vec![mount], ..odd() };
-        for spec in
-            [odd(), beside, on_image, mounted, Spec::new(Workspace::Private, Caller::default())]
-        {
+        let led = Spec { leads: [("/a".into(), "/b".into())].into(), ..odd() };
+        let least = Spec::new(Workspace::Private, Caller::default());
+        for spec in [odd(), beside, on_image, mounted, led, least] {
             let json = serde_json::to_string(&StoredSpec::new(&spec)).unwrap();
             let read: StoredSpec = serde_json::from_str(&json).unwrap();
             assert_eq!(read.spec().unwrap(), spec);
@@ -410,7 +416,9 @@ mod tests {
     #[test]
     fn what_was_stored_before_there_were_layers_has_none() {
         let json = serde_json::to_value(StoredSpec::new(&odd())).unwrap();
-        assert_eq!((json.get("copy_on_write"), json.get("mounts")), (None, None));
+        for later in ["copy_on_write", "mounts", "leads"] {
+            assert_eq!(json.get(later), None, "{later}");
+        }
         let read: StoredSpec = serde_json::from_value(json).unwrap();
         assert_eq!(read.spec().unwrap(), odd());
         let beside = Spec { workspace: Workspace::CopyOnWrite("/w".into()), ..odd() };

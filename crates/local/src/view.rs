@@ -26,7 +26,7 @@ use toolchains::Toolchains;
 
 pub(crate) use home::look as look_at_home;
 pub use image::{ImageView, Upper as ImageUpper};
-pub(crate) use lookup::{Found, find_listed, is_within};
+pub(crate) use lookup::{Found, find_listed, find_workspace, is_within};
 pub use mounts::Mounted;
 pub(crate) use mounts::missing_on_the_way;
 pub use toolchains::links_that_lead_outside;

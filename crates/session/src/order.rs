@@ -152,10 +152,11 @@ impl SessionOrder {
         Ok(())
     }
 
-    /// What it may do, with what its manifest shows it.
+    /// What it may do, with what its manifest shows it, and where what is listed leads.
     fn whole_spec(&self) -> Spec {
         let mut spec = self.spec.clone();
         spec.mounts.extend(self.manifest.iter().flat_map(|wanted| wanted.mounts.iter().cloned()));
+        note_leads(&mut spec);
         spec
     }
 
@@ -197,8 +198,50 @@ impl SessionOrder {
     }
 }
 
+/// Notes where listed paths lead, so that every sandbox of the session is shown the same.
+///
+/// HOSTILE: before the next one starts, a command of another sandbox may have put a link in the place of what was listed.
+/// What is noted already is of the session that this one is forked from, and stays for the same reason.
+fn note_leads(spec: &mut Spec) {
+    for path in spec.read.iter().chain(&spec.write).chain(&spec.hide) {
+        if spec.leads.contains_key(path) {
+            continue;
+        }
+        // What cannot be found is told by whoever makes the sandbox.
+        if let Ok(end) = path.canonicalize() {
+            spec.leads.insert(path.clone(), end);
+        }
+    }
+}
+
 /// Milliseconds, as far as they can be counted and stored.
 pub(crate) fn millis(duration: Duration) -> u64 {
     // The database counts to 2^63.
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(1 << 52)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::Caller;
+    use std::path::PathBuf;
+
+    #[test]
+    fn where_a_listed_path_leads_is_noted_once() {
+        let place = std::env::temp_dir().join(format!("cofferdam-leads-{}", std::process::id()));
+        std::fs::create_dir_all(place.join("a")).unwrap();
+        let place = place.canonicalize().unwrap();
+        let [end, way, none] = ["a", "way", "none"].map(|name| place.join(name));
+        std::os::unix::fs::symlink(&end, &way).unwrap();
+        let mut order = SessionOrder::new(Spec::new(Workspace::Private, Caller::default()));
+        order.spec.read = vec![end.clone(), none];
+        order.spec.hide = vec![way.clone()];
+        let noted = order.whole_spec().leads;
+        assert_eq!(noted, [(end.clone(), end), (way.clone(), place.join("a"))].into());
+        // As of a session that is forked: what it was shown counts, whatever is there by now.
+        order.spec.leads = [(way.clone(), PathBuf::from("/before"))].into();
+        let kept = order.whole_spec().leads;
+        std::fs::remove_dir_all(&place).unwrap();
+        assert_eq!(kept.get(&way), Some(&PathBuf::from("/before")));
+    }
 }

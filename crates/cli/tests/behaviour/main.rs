@@ -80,6 +80,7 @@ mod serving_traces;
 mod sessions;
 mod sessions_durable;
 mod sessions_full_disk;
+mod sessions_led_elsewhere;
 mod sessions_left;
 mod sessions_named;
 mod sessions_promises;

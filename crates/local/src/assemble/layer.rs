@@ -8,7 +8,7 @@ use crate::cow::passing::PassingCopy;
 use crate::cow::tier::{Making, choose};
 use crate::layers::open_workspace;
 use crate::placeholders::Standing;
-use crate::view::{Place, View, find_listed, look};
+use crate::view::{Place, View, find_workspace, look};
 use cofferdam_core::{LayerNote, Result, Workspace};
 use rustix::fd::AsFd;
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Drafting<'_> {
         keep_records_out(spec, state.path())?;
         // What is no workspace is not copied first.
         look(spec, facts)?;
-        let found = find_listed(workspace, "workspace")?;
+        let found = find_workspace(workspace)?;
         *copy.borrow_mut() = Some(PassingCopy::make(state, id, &found, why)?);
         Ok(())
     }

@@ -8,7 +8,9 @@ use crate::host::HostFacts;
 use crate::layers;
 use crate::placeholders::Standing;
 use crate::state::StateDirectory;
-use crate::view::{Found, Place as ViewPlace, Shown, View, find_listed, look as look_at_all};
+use crate::view::{
+    Found, Place as ViewPlace, Shown, View, find_listed, find_workspace, look as look_at_all,
+};
 use cofferdam_core::{Error, ErrorKind, LayerNote, Result, Spec, Workspace};
 use cofferdam_wire::plan::{Access, Owner};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -36,7 +38,7 @@ pub(crate) fn ensure(spec: &Spec, kept: Option<&Path>, state: &StateDirectory) -
         return Ok(false);
     }
     let place = Place::open(kept)?;
-    let found = find_listed(workspace, "workspace")?;
+    let found = find_workspace(workspace)?;
     let base = Base::read(&place.folder)?;
     let making = match &base {
         Some(base) if base.copied.is_some() => return place.has_copy(kept).map(|()| false),
@@ -72,7 +74,7 @@ pub(crate) fn copy_instead(
 ) -> Result<()> {
     let Workspace::CopyOnWrite(workspace) = &spec.workspace else { return Ok(()) };
     let place = Place::open(kept)?;
-    let found = find_listed(workspace, "workspace")?;
+    let found = find_workspace(workspace)?;
     place.copy((spec, state), &HostFacts::gather(), &found, Some(why))?;
     place.settle(kept)
 }

@@ -85,6 +85,21 @@ pub(crate) fn find_listed(path: &Path, what: &str) -> Result<Found> {
     })
 }
 
+/// Resolves the path of a workspace, which whoever took it from a caller made canonical.
+///
+/// HOSTILE: a command in a sandbox of a directory above may have put a link on its way since, before a session starts
+/// again or between two looks.
+pub(crate) fn find_workspace(path: &Path) -> Result<Found> {
+    let found = find_listed(path, "workspace")?;
+    if path == Path::new(&found.path) {
+        return Ok(found);
+    }
+    let (was, now) = (path.display(), &found.path);
+    let what = format!("workspace {was} leads to {now} by now, through a symbolic link");
+    Err(Error::new(ErrorKind::Conflict, what)
+        .hint(format!("Put the directory back in the place of the link, or name {now} itself.")))
+}
+
 /// One open and two questions instead of a question for each component.
 fn resolve(path: &Path) -> io::Result<Found> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;

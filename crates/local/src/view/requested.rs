@@ -28,12 +28,14 @@ pub(super) fn look(
     let listed = spec.read.len() + spec.write.len();
     for path in &spec.read {
         let found = written.find_listed(path, "--read")?;
+        refuse_elsewhere(path, &found, "--read", spec)?;
         refuse_to_read(&found, secrets, "--read")?;
         let owner = if facts.is_root() { owner_for_root(&found) } else { Owner::Same };
         add(&mut shown, listed_place(&found, Access::ReadOnly, owner))?;
     }
     for path in &spec.write {
         let found = written.find_listed(path, "--write")?;
+        refuse_elsewhere(path, &found, "--write", spec)?;
         workspace::refuse_to_write(&found, "--write", spec, secrets)?;
         if !found.is_directory() && !found.is_file() {
             return Err(no_device(&found, "--write"));
@@ -44,6 +46,19 @@ pub(super) fn look(
     shown.drain(..ground.shown.len());
     debug_assert!(shown.len() <= listed);
     Ok(shown)
+}
+
+/// Every sandbox of a session is shown what was listed when it was made, whatever has that name by now.
+fn refuse_elsewhere(path: &Path, found: &Found, what: &str, spec: &Spec) -> Result<()> {
+    match spec.leads.get(path) {
+        Some(was) if was != Path::new(&found.path) => {
+            let (path, now, was) = (path.display(), &found.path, was.display());
+            let what = format!("{what} {path} leads to {now} by now, and not to {was}");
+            Err(Error::new(ErrorKind::Conflict, what)
+                .hint("Put back what was there when the session was made, or make it anew."))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Nothing lands in a copy-on-write workspace, by whatever way.
@@ -134,6 +149,9 @@ pub(super) fn hidden(spec: &Spec, view: &View, written: &Written) -> Result<Vec<
             })
             .filter(|inside| find(inside).is_some());
         let found = written.find_listed(inside.as_deref().unwrap_or(path), "--hide")?;
+        if inside.is_none() {
+            refuse_elsewhere(path, &found, "--hide", spec)?;
+        }
         if workspace.is_some_and(|workspace| is_within(&workspace.path, &found.path)) {
             return Err(usage(
                 format!("--hide {} would hide the workspace itself", found.path),

@@ -119,6 +119,34 @@ fn a_workspace_that_holds_more_than_a_task_is_refused() {
 }
 
 #[test]
+fn a_workspace_that_leads_through_a_link_is_refused() {
+    let ground = Ground::new("led");
+    let (elsewhere, project) = (ground.directory("elsewhere"), ground.path("home/proj"));
+    let below = ground.directory("home/proj/below");
+    let moved = ground.path("home/moved");
+    let check = |named: &str, end: Option<&str>| {
+        for workspace in [Workspace::Directory, Workspace::CopyOnWrite] {
+            let spec = Spec { workspace: workspace(named.into()), ..ground.spec() };
+            let refused = user(&spec).err();
+            assert_eq!(refused.as_ref().map(|error| error.kind), end.map(|_| ErrorKind::Conflict));
+            let hint = refused.and_then(|error| error.hint).unwrap_or_default();
+            assert!(hint.contains(end.unwrap_or_default()), "{hint}");
+        }
+    };
+    check(&project, None);
+    check(&below, None);
+    fs::rename(&project, &moved).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &project).unwrap();
+    check(&project, Some(&elsewhere));
+    // The link may lie above.
+    let below_elsewhere = ground.directory("elsewhere/below");
+    check(&below, Some(&below_elsewhere));
+    fs::remove_file(&project).unwrap();
+    fs::rename(&moved, &project).unwrap();
+    check(&project, None);
+}
+
+#[test]
 fn a_secret_cannot_be_listed_and_is_covered_where_it_lies_below() {
     let ground = Ground::new("secrets");
     ground.file("dotfiles/ssh/id_ed25519", "key");

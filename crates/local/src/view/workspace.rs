@@ -1,6 +1,6 @@
 //! The directory that commands work in, and what cannot be one.
 
-use super::lookup::{Found, find, find_listed, is_within};
+use super::lookup::{Found, find, find_workspace, is_within};
 use super::secrets::{Secrets, state_directory};
 use super::{Landing, Shown, WORKSPACE, WorkspaceDirectory, WorkspaceView, nested, worktree};
 use crate::host::HostFacts;
@@ -24,7 +24,7 @@ const KERNEL: &[&str] = &["/proc", "/sys", "/dev"];
 /// Looks at the workspace.
 pub(super) fn look(spec: &Spec, facts: &HostFacts, secrets: &Secrets) -> Result<Ground> {
     let Some(path) = spec.workspace.directory() else { return Ok(Ground::default()) };
-    let found = find_listed(path, "workspace")?;
+    let found = find_workspace(path)?;
     if !found.is_directory() {
         return Err(super::usage(
             format!("workspace {} is not a directory", found.path),
