@@ -416,6 +416,73 @@ fn a_directory_whose_repository_is_elsewhere_is_no_repository() {
 }
 
 #[test]
+fn what_a_command_plants_in_a_repository_brings_nothing_of_another() {
+    everyone(|place| {
+        if !has_git() {
+            return;
+        }
+        let secret = lay_out(place);
+        let git = secret.join(".git");
+        let own = place.workspace.join("own");
+        place.says(
+            &[
+                "run",
+                "--shell",
+                &format!(
+                    "git init -q -b main own; cd own/.git; rm -rf refs/heads objects/*; \
+                     ln -s {0}/refs/heads refs/heads; ln -s {0}/packed-refs packed-refs; \
+                     for name in {1}; do ln -s {0}/objects/$name objects/$name; done",
+                    git.display(),
+                    names(&git.join("objects")).join(" "),
+                ),
+            ],
+            0,
+        );
+        let url = format!("url = {:?}\n", own.to_str().unwrap());
+        let create = || {
+            let file = manifest(place, &url);
+            let words = ["create", "--cow", "--name", "s", "--manifest", &file];
+            outcome(&mut place.cofferdam(&words), LONG)
+        };
+        nothing_came_of(place, &create(), (&url, "leads elsewhere"));
+        // The control: git follows them.
+        let script = format!("git clone -q --no-local {} out; test -e out/src/a", own.display());
+        host(place, &script);
+        place.says(&["run", "--shell", "cd own/.git; rm packed-refs HEAD; mkfifo HEAD"], 0);
+        nothing_came_of(place, &create(), (&url, "is no file"));
+    });
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+    names.map(|name| name.into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_repository_that_a_session_works_in_is_cloned() {
+    everyone(|place| {
+        if !has_git() {
+            return;
+        }
+        lay_out(place);
+        let own = place.workspace.join("own");
+        host(place, &format!("git clone -q origin {}", own.display()));
+        let control = own.join(".git/commondir");
+        place.says(&["create", "--name", "before"], 0);
+        // The control: the session holds the name.
+        assert_eq!(fs::read(&control).unwrap(), b".\n");
+        let said = create(place, &format!("url = {:?}\n", own.to_str().unwrap()));
+        assert_eq!(said.code(), Some(0), "{said:?}");
+        let git = |words: &[&str]| {
+            place.says(&[&["exec", "s", "--", "git", "-C", "r"], words].concat(), 0).text()
+        };
+        assert_eq!(git(&["rev-list", "--count", "HEAD"]), "3\n");
+        assert_eq!(git(&["remote", "get-url", "origin"]), format!("{}\n", own.display()));
+        assert_eq!(git(&["status", "--porcelain"]), "");
+    });
+}
+
+#[test]
 fn a_repository_behind_ssh_is_fetched_by_the_callers_ssh_which_asks_nobody() {
     everyone(|place| {
         if !has_git() {

@@ -1,11 +1,13 @@
 //! A repository, cloned by the host's git into a private directory.
 //!
-//! HOSTILE: the server, and what is in the repository. git is told to run nothing that they or any
+//! HOSTILE: the server, and what is in the repository. One of this machine is copied first, see
+//! [`own`](super::own). git is told to run nothing that they or any
 //! configuration name, and to talk the one protocol that the address has. The token goes to it through
 //! a file without a name that git's own helper reads, so it stands in no address, no command line, no
 //! environment and no file of the disk.
 
 use super::guard::Guard;
+use super::own;
 use super::repository::{Address, Credential, Reference, Repository};
 use super::sys::spawn;
 use base64::Engine;
@@ -13,7 +15,7 @@ use base64::prelude::BASE64_STANDARD;
 use cofferdam_core::files::MAX_CARRIED_BYTES;
 use cofferdam_core::{Error, ErrorKind, Result};
 use rustix::fs::MemfdFlags;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
@@ -84,6 +86,27 @@ impl Bounds {
         Self { time: CLONE_LIMIT, names: MAX_CLONED, bytes: MAX_CARRIED_BYTES };
 }
 
+/// Whether a repository is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting<'a> {
+    pub(super) time: Duration,
+    pub(super) stopped: &'a AtomicBool,
+    pub(super) began: Instant,
+}
+
+impl Waiting<'_> {
+    pub(super) fn goes_on(&self) -> Result<()> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Canceled, "nobody waits for the clone any more"));
+        }
+        if self.began.elapsed() > self.time {
+            let what = format!("git took more than {} s for a repository", self.time.as_secs());
+            return Err(Error::new(ErrorKind::TimedOut, what).hint("Set depth = 1."));
+        }
+        Ok(())
+    }
+}
+
 /// A token for one server, as git's helper answers it.
 struct Secret {
     file: File,
@@ -100,8 +123,9 @@ impl Repository {
         bounds: Bounds,
         stopped: &AtomicBool,
     ) -> Result<PathBuf> {
-        let home = stage.join("home");
-        for place in [stage, &home] {
+        let (copy, work) = (stage.join("copy"), stage.join("work"));
+        let home = work.join("home");
+        for place in [stage, &work, &home] {
             DirBuilder::new().mode(0o700).create(place).map_err(|e| io("make a directory", e))?;
         }
         let secret = match (&self.credential, &self.address) {
@@ -111,11 +135,20 @@ impl Repository {
             }
             (_, _) => None,
         };
-        // It may have become another since the manifest was looked at.
-        self.address.refuse_planted()?;
-        let run = Run { home: &home, stage, secret, bounds, stopped, began: Instant::now() };
-        let tree = stage.join("tree");
-        run.git(self, &self.clone_words(&tree)?)?;
+        let waiting = Waiting { time: bounds.time, stopped, began: Instant::now() };
+        let run = Run { home: &home, stage: &work, secret, bounds, waiting };
+        let tree = work.join("tree");
+        match &self.address {
+            Address::Directory(directory) => {
+                own::copy(directory, &copy, own::Room::USUAL, waiting)?;
+                run.git(self, &self.clone_words(copy.as_os_str(), &tree))?;
+                fs::remove_dir_all(&copy).map_err(|e| io("remove a copied repository", e))?;
+                run.git(self, &told(directory, &tree)?)?;
+            }
+            Address::Web { url, .. } | Address::Ssh { url } => {
+                run.git(self, &self.clone_words(url.as_ref(), &tree))?;
+            }
+        }
         if let Some(Reference::Commit(commit)) = &self.reference {
             let mut words: Vec<OsString> = vec!["-C".into(), tree.clone().into()];
             words.extend(["checkout", "--quiet", "--detach", commit].map(OsString::from));
@@ -124,60 +157,34 @@ impl Repository {
         Ok(tree)
     }
 
-    fn clone_words(&self, tree: &Path) -> Result<Vec<OsString>> {
-        let mut words: Vec<OsString> =
-            ["clone", "--quiet", "--template=", "--no-local", "--no-recurse-submodules"]
-                .map(OsString::from)
-                .into();
+    fn clone_words(&self, from: &OsStr, tree: &Path) -> Vec<OsString> {
+        let mut words: Vec<OsString> = match &self.address {
+            // What is logged would name the copy, which is gone by then.
+            Address::Directory(_) => {
+                ["-c", "core.logAllRefUpdates=false"].map(OsString::from).into()
+            }
+            Address::Web { .. } | Address::Ssh { .. } => Vec::new(),
+        };
+        let usual = ["clone", "--quiet", "--template=", "--no-local", "--no-recurse-submodules"];
+        words.extend(usual.map(OsString::from));
         match &self.reference {
             Some(Reference::Name(name)) => words.push(format!("--branch={name}").into()),
             Some(Reference::Commit(_)) => words.push("--no-checkout".into()),
             None => {}
         }
         words.extend(self.depth.map(|depth| format!("--depth={depth}").into()));
-        words.push("--".into());
-        words.push(match &self.address {
-            Address::Web { url, .. } | Address::Ssh { url } => url.into(),
-            Address::Directory(directory) => own(directory)?.into(),
-        });
-        words.push(tree.into());
-        Ok(words)
+        words.extend(["--".into(), from.to_owned(), tree.into()]);
+        words
     }
 }
 
-/// The repository that lies in a directory itself.
-///
-/// HOSTILE: it may be the workspace of another sandbox, in which commands make `.git` lead to a
-/// repository elsewhere on the host, or borrow its objects.
-fn own(directory: &Path) -> Result<PathBuf> {
-    let refuse = |what: &str| {
-        let what = format!("{} {what}", directory.display());
-        Err(Error::new(ErrorKind::Usage, what).hint("Name the repository that it leads to."))
-    };
-    let directory = std::path::absolute(directory).map_err(|e| io("find the repository", e))?;
-    let below = directory.join(".git");
-    let repository = match fs::symlink_metadata(&below) {
-        Ok(found) if found.is_dir() => below,
-        Ok(_) => return refuse("has a .git that leads elsewhere"),
-        Err(_) => directory.clone(),
-    };
-    for name in ["objects", "refs"] {
-        match fs::symlink_metadata(repository.join(name)) {
-            Ok(found) if found.is_dir() => {}
-            Ok(_) => return refuse("has a .git whose parts lead elsewhere"),
-            Err(e) => {
-                let what = format!("{} is no git repository", directory.display());
-                let error = Error::new(ErrorKind::NotFound, what).source(e);
-                return Err(error.hint("Name the directory that holds its .git."));
-            }
-        }
-    }
-    for name in ["commondir", "objects/info/alternates"] {
-        if fs::symlink_metadata(repository.join(name)).is_ok() {
-            return refuse("borrows from another repository");
-        }
-    }
-    Ok(repository)
+/// Has a clone of a copy say where the repository itself is.
+fn told(directory: &Path, tree: &Path) -> Result<Vec<OsString>> {
+    let whole = std::path::absolute(directory).map_err(|e| io("find the repository", e))?;
+    let mut words: Vec<OsString> = vec!["-C".into(), tree.into()];
+    words.extend(["config", "remote.origin.url"].map(OsString::from));
+    words.push(whole.into());
+    Ok(words)
 }
 
 impl Credential {
@@ -218,8 +225,7 @@ struct Run<'a> {
     stage: &'a Path,
     secret: Option<Secret>,
     bounds: Bounds,
-    stopped: &'a AtomicBool,
-    began: Instant,
+    waiting: Waiting<'a>,
 }
 
 impl Run<'_> {
@@ -313,14 +319,8 @@ impl Run<'_> {
     }
 
     fn is_within(&self, said: &File) -> Result<()> {
-        let Bounds { time, names, bytes } = self.bounds;
-        if self.stopped.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Canceled, "nobody waits for the clone any more"));
-        }
-        if self.began.elapsed() > time {
-            let what = format!("git took more than {} s for a repository", time.as_secs());
-            return Err(Error::new(ErrorKind::TimedOut, what).hint("Set depth = 1."));
-        }
+        let Bounds { time: _, names, bytes } = self.bounds;
+        self.waiting.goes_on()?;
         let talked = said.metadata().map_err(|e| io("look at what git says", e))?.len();
         let (found, held) = measure(self.stage);
         if found > names || held > bytes || talked > MAX_SAID_BYTES {
@@ -362,7 +362,7 @@ fn measure(top: &Path) -> (usize, u64) {
     (names, bytes)
 }
 
-fn io(what: &str, error: std::io::Error) -> Error {
+pub(super) fn io(what: &str, error: std::io::Error) -> Error {
     Error::new(ErrorKind::Io, what).source(error)
 }
 
@@ -420,8 +420,8 @@ mod tests {
         let secret = credential.secret("https://a", Some("tok-1".into())).unwrap();
         let (stopped, began) = (AtomicBool::new(false), Instant::now());
         let (stage, bounds) = (base.as_path(), Bounds::USUAL);
-        let run =
-            Run { home: stage, stage, secret: Some(secret), bounds, stopped: &stopped, began };
+        let waiting = Waiting { time: bounds.time, stopped: &stopped, began };
+        let run = Run { home: stage, stage, secret: Some(secret), bounds, waiting };
         let said = File::create(base.join("said")).unwrap();
         said.set_len(MAX_SAID_BYTES).unwrap();
         assert!(run.is_within(&said).is_ok());

@@ -40,11 +40,27 @@ impl Named {
         open_named(path, what, Last::AsItIs).map(|opened| Self(Arc::new(opened)))
     }
 
+    /// The same, and what it leads to where it is a link itself.
+    pub(super) fn follow_named(path: &Path, what: &str) -> cofferdam_core::Result<Self> {
+        open_named(path, what, Last::Followed).map(|opened| Self(Arc::new(opened)))
+    }
+
+    /// A directory below it, through no link.
+    pub(super) fn below(&self, way: &[u8]) -> Result<Self> {
+        self.walk(way).map(|opened| Self(Arc::new(opened)))
+    }
+
+    /// What is below it at a path, through no link, a link itself too.
+    pub(super) fn stat(&self, way: &[u8]) -> Result<Stat> {
+        let (above, name) = cut(way);
+        statat(self.walk(above)?, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
     pub(super) fn look(&self) -> Result<Stat> {
         rustix::fs::fstat(&*self.0)
     }
 
-    /// What is in a directory below it, in no order, each name with what it is.
+    /// What is in a directory below it, in no order, each name with what it is. What goes meanwhile is not there.
     pub(super) fn list(&self, way: &[u8]) -> Result<Vec<(Vec<u8>, Stat)>> {
         let opened = self.walk(way)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -55,8 +71,11 @@ impl Named {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if !matches!(name, b"." | b"..") {
-                let stat = statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                found.push((name.to_vec(), stat));
+                match statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => found.push((name.to_vec(), stat)),
+                    Err(Errno::NOENT) => {}
+                    Err(errno) => return Err(errno),
+                }
             }
         }
         Ok(found)

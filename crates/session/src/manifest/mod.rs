@@ -13,6 +13,7 @@ mod host;
 mod inlined;
 mod load;
 mod mounted;
+mod own;
 mod provide;
 mod reach;
 mod repository;

@@ -76,7 +76,7 @@ impl Address {
 
     /// Fails where the way to a directory passes a link that a command may have made.
     ///
-    /// LIMIT: git opens it by its name later. What is no directory yet is git's to refuse.
+    /// It is asked again when it is copied. What is no directory yet is refused then.
     pub(super) fn refuse_planted(&self) -> Result<()> {
         let Self::Directory(directory) = self else { return Ok(()) };
         match open_named(directory, "the repository", Last::Followed) {
