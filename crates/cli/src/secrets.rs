@@ -91,7 +91,9 @@ impl SecretSource for Stored {
     }
 }
 
+/// Opens the store of a state directory. From then on a crash writes no value down.
 fn store(state: &Path) -> Result<SecretStore> {
+    cofferdam_local::write_no_core();
     DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(|cause| {
         Error::new(ErrorKind::Io, format!("make the directory {}", state.display()))
             .hint("Give yourself the right to write there, or set COFFERDAM_HOME.")

@@ -8,8 +8,10 @@ pub mod assemble;
 pub mod backend;
 mod blank;
 pub mod cgroup;
+mod clearing;
 pub mod control_files;
 mod conversation;
+mod cores;
 pub mod cow;
 pub mod doctor;
 pub mod environment;
@@ -45,6 +47,7 @@ pub mod view;
 mod watchman;
 mod whose;
 
+pub use cores::write_no_core;
 pub use sys::is_ignored;
 
 #[cfg(test)]

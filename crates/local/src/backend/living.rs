@@ -3,6 +3,7 @@
 use super::carrier;
 use crate::assemble::{Assembly, Farewell};
 use crate::cgroup::{Cgroups, Counters};
+use crate::clearing;
 use crate::gate::{Gatehouse, InThread};
 use crate::keeper::children;
 use crate::launch::{Standing, io_error};
@@ -22,12 +23,13 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
 /// How long a killed sandbox is waited for. The kernel takes milliseconds, and longer only to give
 /// gigabytes back.
-const GONE_WITHIN_S: i64 = 60;
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// A sandbox, and all that it owes the host. Dropping it ends the sandbox, and waits for that.
 #[derive(Debug)]
@@ -167,7 +169,7 @@ impl Living {
     }
 
     pub(super) fn is_there(&self) -> bool {
-        !self.process.is_gone(0).unwrap_or(true)
+        !self.process.is_gone().unwrap_or(true)
     }
 
     pub(super) fn kill(&self) {
@@ -288,21 +290,24 @@ impl First {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
-    /// Whether it is gone, and with it all that is in its process namespace, after at most so long.
-    fn is_gone(&self, within_s: i64) -> Result<bool> {
-        let timeout = Timespec { tv_sec: within_s, tv_nsec: 0 };
+    fn waited(errno: Errno) -> Error {
+        io_error("wait for the sandbox", errno)
+    }
+
+    /// Whether it is gone, and with it all that is in its process namespace.
+    fn is_gone(&self) -> Result<bool> {
         loop {
-            match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&timeout)) {
+            match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&Timespec::default())) {
                 Ok(ready) => return Ok(ready > 0),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(io_error("wait for the sandbox", errno)),
+                Err(errno) => return Err(Self::waited(errno)),
             }
         }
     }
 
     fn end(&self) -> Result<()> {
         self.kill();
-        match self.is_gone(GONE_WITHIN_S)? {
+        match clearing::is_gone(self.pid, &self.pidfd, GONE_WITHIN).map_err(Self::waited)? {
             true => Ok(()),
             false => Err(Error::new(ErrorKind::TimedOut, "end the sandbox: it does not go away")),
         }

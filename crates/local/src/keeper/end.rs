@@ -4,18 +4,18 @@ use super::exec::LastWord;
 use super::journal::Journal;
 use super::keep::Keeper;
 use super::serve::Conn;
+use crate::clearing;
 use crate::plan::Tier;
 use cofferdam_core::{Cause, DestroyReason, Ending, Happened};
 use cofferdam_wire::message::ToProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How long the killed sandbox is waited for. The kernel takes milliseconds, and longer only to give
 /// gigabytes back.
-const GONE_WITHIN: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// How long the guest may take to kill all commands.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
@@ -94,14 +94,7 @@ impl Keeper<'_> {
     }
 
     fn is_gone(&self) -> bool {
-        loop {
-            let mut wait = [PollFd::new(&self.born.pidfd, PollFlags::IN)];
-            match poll(&mut wait, Some(&GONE_WITHIN)) {
-                Ok(ready) => return ready > 0,
-                Err(Errno::INTR) => {}
-                Err(_) => return false,
-            }
-        }
+        clearing::is_gone(self.born.pid, &self.born.pidfd, GONE_WITHIN).unwrap_or(false)
     }
 }
 

@@ -56,7 +56,7 @@ mod stop;
 mod talk;
 mod tree;
 
-pub(crate) use tree::children;
+pub(crate) use tree::{children, descendants};
 
 pub use backend::KeptBackend;
 pub(crate) use journal::now_ms;

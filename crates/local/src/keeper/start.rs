@@ -59,6 +59,7 @@ pub fn serve() -> ExitCode {
     rustix::process::umask(Mode::from_raw_mode(0o077));
     // The caller's limit of a file's size is one of commands, and not of what all of them write out.
     raise_file_limit();
+    crate::write_no_core();
     crate::launcher::allow_descriptors();
     match take_order() {
         Ok(taken) => {

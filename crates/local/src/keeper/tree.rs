@@ -44,7 +44,7 @@ fn with_descendants(mut found: Vec<i32>) -> Vec<i32> {
 }
 
 /// All below a process, as many as are counted.
-pub(super) fn descendants(first: i32) -> Vec<i32> {
+pub(crate) fn descendants(first: i32) -> Vec<i32> {
     with_descendants(children(first))
 }
 

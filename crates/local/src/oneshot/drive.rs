@@ -2,6 +2,7 @@
 
 use super::screen::Screen;
 use super::stream::{Input, Next, Output};
+use crate::clearing;
 use crate::gate::Gatehouse;
 use crate::launch::{Born, io_error};
 use crate::private;
@@ -96,6 +97,8 @@ struct Loop<'a> {
     signals: OwnedFd,
     deadline: Option<Instant>,
     watch_from: Option<Instant>,
+    /// When what lives below the first process is killed from here, because that one gets no processor.
+    clear_from: Option<Instant>,
     last: Option<FromProcess>,
     is_full: bool,
     killed: Option<Killed>,
@@ -143,6 +146,7 @@ pub(crate) fn drive<'a>(
         signals,
         deadline,
         watch_from: Instant::now().checked_add(WATCH_AFTER),
+        clear_from: None,
         last: None,
         is_full: false,
         killed: None,
@@ -221,6 +225,11 @@ impl Loop<'_> {
         if self.gone || (!self.line_open && !self.drive.ends_by_kernel) {
             self.take_the_rest();
         }
+        if self.clear_from.is_some_and(|from| from <= Instant::now()) {
+            clearing::kill_below(self.born.pid);
+            self.clear_from = Instant::now().checked_add(clearing::AGAIN);
+        }
+        self.clear_from = self.clear_from.filter(|_| !self.gone);
         if self.watch_from.is_some_and(|from| from <= Instant::now()) {
             self.watch_from = None;
             if let Some(start) = self.drive.watch.take().filter(|_| self.line_open) {
@@ -279,7 +288,7 @@ impl Loop<'_> {
     }
 
     fn timeout(&self) -> Timespec {
-        let next = [self.deadline, self.watch_from].into_iter().flatten().min();
+        let next = [self.deadline, self.watch_from, self.clear_from].into_iter().flatten().min();
         let left = next.map_or(LONG, |next| next.saturating_duration_since(Instant::now()));
         Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
@@ -340,7 +349,7 @@ impl Loop<'_> {
     /// The command is gone, and the sandbox goes.
     fn end(&mut self) {
         // HOSTILE: what says that it ends is ended, so that nothing goes on without the watch.
-        self.born.kill();
+        self.kill_first();
         // ORDER: the watch before the thread. It makes processes, which nobody may who has two threads.
         self.drive.watch = None;
         self.drive.pins = None;
@@ -465,7 +474,12 @@ impl Loop<'_> {
             if !self.drive.ends_by_kernel {
                 return self.line.message(CHANNEL, &ToProcess::Kill, Vec::new());
             }
-            self.born.kill();
+            self.kill_first();
         }
+    }
+
+    fn kill_first(&mut self) {
+        self.born.kill();
+        self.clear_from = Instant::now().checked_add(clearing::BY_ITSELF);
     }
 }

@@ -131,6 +131,8 @@ const TIOCSETD: u32 = 0x5423;
 const FS_IOC_SET_ENCRYPTION_POLICY: u32 = 0x800c_6613;
 const FS_IOC_ADD_ENCRYPTION_KEY: u32 = 0xc050_6617;
 const FS_IOC_ENABLE_VERITY: u32 = 0x4080_6685;
+const FS_IOC_GETFSUUID: u32 = 0x8011_1500;
+const FS_IOC_GETFSSYSFSPATH: u32 = 0x8081_1501;
 
 /// Flags that make files immutable are not here: they need a capability that nobody has, and the
 /// harmless ones beside them serve databases and package managers.
@@ -140,6 +142,10 @@ const CONTROLS: &[Clause] = &[
     deny(
         &[is(1, &[FS_IOC_SET_ENCRYPTION_POLICY, FS_IOC_ADD_ENCRYPTION_KEY, FS_IOC_ENABLE_VERITY])],
         "it encrypts or seals files of the host's file system",
+    ),
+    deny(
+        &[is(1, &[FS_IOC_GETFSUUID, FS_IOC_GETFSSYSFSPATH])],
+        "it asks which file system of the world this is",
     ),
 ];
 
@@ -170,19 +176,72 @@ const RENAME_WHITEOUT: u32 = 4;
 /// sanitisers and debuggers run themselves again so, and it weakens nobody else.
 const PERSONALITIES: &[u32] = &[u32::MAX, 0, libc::ADDR_NO_RANDOMIZE.cast_unsigned()];
 
-/// The row for the options of a socket.
-pub(super) const KERNEL_TLS: Rule = unless(
+/// Programs of the old and the new kind that a socket runs over what it receives.
+const SOCKET_FILTERS: &[u32] = &[
+    libc::SO_ATTACH_FILTER.cast_unsigned(),
+    libc::SO_ATTACH_BPF.cast_unsigned(),
+    libc::SO_ATTACH_REUSEPORT_CBPF.cast_unsigned(),
+    libc::SO_ATTACH_REUSEPORT_EBPF.cast_unsigned(),
+];
+
+/// The row for the options of a socket. Compiled filters come out of one pool for the machine: where it is empty
+/// no program of the host gets a filter of system calls.
+pub(super) const SOCKET_OPTIONS: Rule = unless(
     calls![SYS_setsockopt],
-    &[Clause {
-        tests: &[is(1, &[SOL_TCP]), is(2, &[TCP_ULP])],
-        when: "it puts TLS into the kernel",
-        verdict: Verdict::Refuse(Errno::Enoent),
-    }],
-    "kernel TLS had many faults, and every library works without",
+    &[
+        Clause {
+            tests: &[is(1, &[SOL_TCP]), is(2, &[TCP_ULP])],
+            when: "it puts TLS into the kernel",
+            verdict: Verdict::Refuse(Errno::Enoent),
+        },
+        deny(
+            &[is(1, &[libc::SOL_SOCKET.cast_unsigned()]), is(2, SOCKET_FILTERS)],
+            "it has the kernel compile a filter",
+        ),
+    ],
+    "kernel TLS had many faults, and filters of packets use up what all filters of the machine share",
 );
+
+/// The first process of a sandbox, as all in it call it.
+const FIRST: &[u32] = &[1];
+const PRIO_PROCESS: &[u32] = &[0];
+const PRIO_GROUP_OR_USER: &[u32] = &[1, 2];
+const IOPRIO_WHO_PROCESS: &[u32] = &[1];
+const IOPRIO_WHO_GROUP_OR_USER: &[u32] = &[2, 3];
+const WHEN_FIRST: &str = "it is about the first process";
+const WHEN_MANY: &str =
+    "it is about a group's or a user's processes, of which the first may be one";
+/// The kernel ends a sandbox in the time of its first process, whose user all in it are.
+const WHY_FIRST: &str = "order among own threads; who keeps the first process from running keeps the sandbox from ending";
 
 /// The rows for all architectures.
 pub(super) const ROWS: &[Rule] = &[
+    unless(
+        calls![
+            SYS_sched_setparam,
+            SYS_sched_setscheduler,
+            SYS_sched_setaffinity,
+            SYS_sched_setattr
+        ],
+        &[deny(&[is(0, FIRST)], WHEN_FIRST)],
+        WHY_FIRST,
+    ),
+    unless(
+        calls![SYS_setpriority],
+        &[
+            deny(&[is(0, PRIO_PROCESS), is(1, FIRST)], WHEN_FIRST),
+            deny(&[is(0, PRIO_GROUP_OR_USER)], WHEN_MANY),
+        ],
+        WHY_FIRST,
+    ),
+    unless(
+        calls![SYS_ioprio_set],
+        &[
+            deny(&[is(0, IOPRIO_WHO_PROCESS), is(1, FIRST)], WHEN_FIRST),
+            deny(&[is(0, IOPRIO_WHO_GROUP_OR_USER)], WHEN_MANY),
+        ],
+        WHY_FIRST,
+    ),
     unless(calls![SYS_openat], &[deny(&[creates(2), set_id(3)], WHEN_CREATES_SET_ID)], WHY_SET_ID),
     unless(calls![SYS_fchmod], &[deny(&[set_id(1)], WHEN_SET_ID)], WHY_SET_ID),
     unless(calls![SYS_fchmodat], &[deny(&[set_id(2)], WHEN_SET_ID)], WHY_SET_ID),
@@ -228,7 +287,7 @@ pub(super) const ROWS: &[Rule] = &[
         Errno::Eafnosupport,
         "no other family has pairs, but the kernel loads it before it says so",
     ),
-    KERNEL_TLS,
+    SOCKET_OPTIONS,
     unless(
         calls![SYS_prctl],
         &[deny(&[is(0, &[libc::PR_SET_MM.cast_unsigned()])], "it forges the memory map")],

@@ -5,7 +5,7 @@
 //! no process, and nothing of the kernel is there that it does not need for this.
 
 use super::conditions::{
-    DESCRIPTORS, INTERNET, KERNEL_TLS, NEW_NAMESPACE, STREAM_OR_DATAGRAM, TCP_OR_UDP, deny, is,
+    DESCRIPTORS, INTERNET, NEW_NAMESPACE, SOCKET_OPTIONS, STREAM_OR_DATAGRAM, TCP_OR_UDP, deny, is,
     only, unless,
 };
 use super::native;
@@ -58,7 +58,7 @@ const ROWS: &[Rule] = &[
         "dials and asks for names; its way to whoever holds the sandbox is open already",
     ),
     only(calls![SYS_socketpair], &[UNIX], Errno::Eafnosupport, "wakes itself"),
-    KERNEL_TLS,
+    SOCKET_OPTIONS,
     DESCRIPTORS,
     allow(
         calls![

@@ -110,6 +110,33 @@ fn sockets() -> Vec<Attack> {
         attack("uevents", socket, &[16, datagram, kobject_uevent], libc::EPROTONOSUPPORT),
         attack("pair of AF_VSOCK", libc::SYS_socketpair, &[40, stream], libc::EAFNOSUPPORT),
         attack("kernel TLS", libc::SYS_setsockopt, &[NONE, 6, 31], libc::ENOENT),
+        attack("sched_setscheduler of process 1", libc::SYS_sched_setscheduler, &[1], libc::EPERM),
+        attack(
+            "sched_setaffinity, junk above",
+            libc::SYS_sched_setaffinity,
+            &[1 | JUNK],
+            libc::EPERM,
+        ),
+        attack("sched_setparam of process 1", libc::SYS_sched_setparam, &[1], libc::EPERM),
+        attack("sched_setattr of process 1", libc::SYS_sched_setattr, &[1], libc::EPERM),
+        attack(
+            "setpriority of process 1",
+            libc::SYS_setpriority,
+            &[JUNK, 1, u64::MAX],
+            libc::EPERM,
+        ),
+        attack("setpriority of a user", libc::SYS_setpriority, &[2, 0x7fff_fff0, 19], libc::EPERM),
+        attack("ioprio_set of process 1", libc::SYS_ioprio_set, &[1, 1, u64::MAX], libc::EPERM),
+        attack("ioprio_set of a user", libc::SYS_ioprio_set, &[3, 0, u64::MAX], libc::EPERM),
+        attack("SO_ATTACH_FILTER", libc::SYS_setsockopt, &[NONE, 1, 26], libc::EPERM),
+        attack("SO_ATTACH_BPF", libc::SYS_setsockopt, &[NONE, 1, 50], libc::EPERM),
+        attack("SO_ATTACH_REUSEPORT_CBPF", libc::SYS_setsockopt, &[NONE, 1, 51], libc::EPERM),
+        attack(
+            "SO_ATTACH_REUSEPORT_EBPF",
+            libc::SYS_setsockopt,
+            &[NONE, 1 | JUNK, 52],
+            libc::EPERM,
+        ),
     ]
 }
 
