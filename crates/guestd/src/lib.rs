@@ -19,6 +19,7 @@ pub mod prove;
 mod reap;
 mod relay;
 mod serve;
+mod shared_limits;
 mod sys;
 pub mod template;
 mod terminal;
@@ -26,5 +27,6 @@ mod told;
 
 pub use live::{Birth, Blank, Errand, live, live_as_told};
 pub use network::Redirection;
+pub use shared_limits::share_with_host;
 pub use sys::landlock_abi;
 pub use told::tell;

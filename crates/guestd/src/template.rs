@@ -93,7 +93,8 @@ impl Outside {
         let is_nested = !user.is_root();
         let mut apart = UnshareFlags::NEWNS;
         apart.set(UnshareFlags::NEWUSER, is_nested);
-        sys::unshare(apart).during(|| format!("unshare({:#x})", apart.bits()))?;
+        crate::share_with_host(|| sys::unshare(apart))
+            .during(|| format!("unshare({:#x})", apart.bits()))?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let proc = rustix::fs::openat(CWD, "/proc", flags, Mode::empty())
             .during(|| "open(\"/proc\")".to_owned())?;

@@ -217,7 +217,9 @@ pub fn action(op: &Op) -> String {
         Op::Pivot => "Enters the tree and drops the host's".to_owned(),
         Op::LoopbackUp => "Brings the loopback interface up".to_owned(),
         Op::NoUserNamespaces => "Forbids further user namespaces".to_owned(),
-        Op::Watches { instances } => format!("Limits instances of inotify to {instances}"),
+        Op::Watches { instances, files } => {
+            format!("Limits inotify to {instances} instances that watch {files} files")
+        }
         Op::ResourceLimit { resource, limit } => {
             format!("Limits {} of each process to {limit}", resource_name(*resource))
         }
@@ -319,5 +321,7 @@ fn resource_name(resource: Resource) -> &'static str {
         Resource::Memlock => "bytes of locked memory",
         Resource::Msgqueue => "bytes of message queues",
         Resource::Sigpending => "waiting signals and timers",
+        Resource::Nice => "what can be taken of niceness",
+        Resource::Rtprio => "priority in real time",
     }
 }

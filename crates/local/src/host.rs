@@ -46,7 +46,7 @@ pub enum Obstacle {
     Refused,
 }
 
-/// The hard limits of this process, which no sandbox of an ordinary user can exceed.
+/// The hard limits of this process and its user, which no sandbox of an ordinary user can exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ceilings {
     /// Open descriptors.
@@ -61,6 +61,8 @@ pub struct Ceilings {
     pub processes: u64,
     /// Private writable memory of one process, in bytes.
     pub data_bytes: u64,
+    /// Files that all programs of a user may watch.
+    pub watches: u64,
 }
 
 impl HostFacts {
@@ -72,7 +74,7 @@ impl HostFacts {
             gid: rustix::process::getegid().as_raw(),
             user_namespaces: user_namespaces(uid, Path::new("/proc")),
             landlock_abi: cofferdam_guestd::landlock_abi(),
-            ceilings: Ceilings::gather(),
+            ceilings: Ceilings::gather(Path::new("/proc")),
         }
     }
 
@@ -91,7 +93,8 @@ impl HostFacts {
 }
 
 impl Ceilings {
-    fn gather() -> Self {
+    fn gather(proc: &Path) -> Self {
+        let watches = std::fs::read_to_string(proc.join("sys/fs/inotify/max_user_watches"));
         let hard = |resource| getrlimit(resource).maximum.unwrap_or(u64::MAX);
         Self {
             open_files: hard(Resource::Nofile),
@@ -100,6 +103,8 @@ impl Ceilings {
             signals: hard(Resource::Sigpending),
             processes: hard(Resource::Nproc),
             data_bytes: hard(Resource::Data),
+            // A kernel without it has nothing to watch with.
+            watches: watches.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0),
         }
     }
 }
@@ -188,6 +193,7 @@ pub(crate) mod fake {
                 signals: 96_365,
                 processes: 96_365,
                 data_bytes: u64::MAX,
+                watches: 192_533,
             },
         }
     }

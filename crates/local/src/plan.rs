@@ -171,7 +171,7 @@ pub fn plan(
 /// [`plan`] begins, and of which ids and network it will be.
 pub(crate) fn opening(spec: &Spec, facts: &HostFacts, ids: &IdChoice) -> Opening {
     let mut steps = Steps::default();
-    root::opening(spec, Home::Private, &mut steps);
+    root::opening((spec, facts), Home::Private, &mut steps);
     if facts.is_root() && spec.image.is_none() {
         // Root opens on the host whatever is shown. Anybody else does that inside, and before this.
         root::enter(&mut steps);

@@ -46,6 +46,13 @@ struct CloneArguments {
 ///
 /// The caller must have one thread only: the copy goes on with all of its memory.
 pub(crate) fn clone_process(flags: c_int, cgroup: Option<c_int>) -> Result<Cloned> {
+    match flags & libc::CLONE_NEWUSER {
+        0 => clone_as_is(flags, cgroup),
+        _ => cofferdam_guestd::share_with_host(|| clone_as_is(flags, cgroup)),
+    }
+}
+
+fn clone_as_is(flags: c_int, cgroup: Option<c_int>) -> Result<Cloned> {
     let mut pidfd: c_int = -1;
     let mut arguments = CloneArguments {
         flags: u64::try_from(flags).unwrap_or(0) | CLONE_PIDFD,

@@ -217,10 +217,12 @@ pub enum Op {
     LoopbackUp,
     /// Forbid new user namespaces below this one.
     NoUserNamespaces,
-    /// At most so many instances of inotify in this user namespace.
+    /// At most so much of inotify in this user namespace.
     Watches {
-        /// How many.
+        /// How many instances.
         instances: u32,
+        /// How many files all of them may watch.
+        files: u64,
     },
     /// Limit a resource of each process; open files, of each command and what it starts.
     ResourceLimit {
@@ -434,6 +436,10 @@ pub enum Resource {
     Msgqueue,
     /// Signals that wait, and timers.
     Sigpending,
+    /// How far below 20 the niceness may be set.
+    Nice,
+    /// The highest priority in real time.
+    Rtprio,
 }
 
 /// Rules for Landlock. What a rule does not grant below its path is refused.

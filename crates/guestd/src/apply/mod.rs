@@ -7,6 +7,7 @@ pub(crate) mod mounts;
 mod overlay;
 mod renew;
 mod rest;
+mod settings;
 mod veil;
 
 use crate::{network, sys};
@@ -439,7 +440,7 @@ fn one(
         Op::Pivot => tree.pivot(),
         Op::LoopbackUp => identity::loopback_up(),
         Op::NoUserNamespaces => tree.no_user_namespaces(),
-        Op::Watches { instances } => tree.few_watches(*instances),
+        Op::Watches { instances, files } => tree.few_watches(*instances, *files),
         Op::ResourceLimit { resource: Resource::Nofile, limit } => {
             keep_descriptors(*limit).map(|most| done.open_files = Some(most))
         }
@@ -487,6 +488,8 @@ fn resource_limit(resource: Resource, limit: u64) -> Result<(), CallFailed> {
         Resource::Memlock => libc::RLIMIT_MEMLOCK,
         Resource::Msgqueue => libc::RLIMIT_MSGQUEUE,
         Resource::Sigpending => libc::RLIMIT_SIGPENDING,
+        Resource::Nice => libc::RLIMIT_NICE,
+        Resource::Rtprio => libc::RLIMIT_RTPRIO,
     };
     let number = i32::try_from(number).unwrap_or(i32::MAX);
     // A hard limit cannot be raised without privilege: what is lower already stays.

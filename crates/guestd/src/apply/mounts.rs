@@ -25,6 +25,9 @@ const BENEATH: ResolveFlags =
 /// An empty directory of the new root, to cover directories with.
 const EMPTY: &str = "var/empty";
 
+/// The most terminals that programs inside may open. All sandboxes have those together that are not the host's alone.
+const MAX_TERMINALS: u32 = 256;
+
 /// The new root while it is built.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
@@ -206,7 +209,11 @@ impl Tree {
     }
 
     pub(super) fn devpts(&mut self, path: &str) -> Result<(), CallFailed> {
-        let options = [("mode", "620".to_owned()), ("ptmxmode", "666".to_owned())];
+        let options = [
+            ("mode", "620".to_owned()),
+            ("ptmxmode", "666".to_owned()),
+            ("max", MAX_TERMINALS.to_string()),
+        ];
         let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         let mount = new_mount("devpts", &options, flags)?;
         self.attach_made(mount.as_fd(), path, FileType::Directory)
@@ -339,30 +346,6 @@ impl Tree {
         let left = self.left.take();
         left.map_or(Ok(()), Beside::finish).during(|| "umount(old root)".to_owned())?;
         self.stands_alone()
-    }
-
-    pub(super) fn no_user_namespaces(&self) -> Result<(), CallFailed> {
-        self.set("proc/sys/user/max_user_namespaces", "0")
-    }
-
-    /// The kernel counts instances on the host's user too, who has few, and may need some.
-    pub(super) fn few_watches(&self, instances: u32) -> Result<(), CallFailed> {
-        self.set("proc/sys/user/max_inotify_instances", &instances.to_string())
-    }
-
-    /// Writes a setting of the caller's user namespace.
-    fn set(&self, path: &str, value: &str) -> Result<(), CallFailed> {
-        let file =
-            rustix::fs::openat(self.root()?, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
-                .during(|| format!("open({path:?})"))?;
-        // HOSTILE: an old runtime was once tricked into writing elsewhere. It must be /proc.
-        let kind = rustix::fs::fstatfs(&file).during(|| format!("fstatfs({path:?})"))?;
-        if kind.f_type != rustix::fs::PROC_SUPER_MAGIC {
-            return Err(CallFailed::new(format!("fstatfs({path:?})"), Errno::NODEV));
-        }
-        rustix::io::write(&file, value.as_bytes())
-            .map(drop)
-            .during(|| format!("write({path:?}, {value:?})"))
     }
 
     /// The directory that a path is in, never reached through a link, and its name there.

@@ -45,7 +45,7 @@ fn set_limit(resource: Resource, limit: u64) -> Result<(), i32> {
 
 fn core_size(_: &Scene<'_>) -> Outcome {
     let now = rustix::process::getrlimit(Resource::Core);
-    if now.maximum == Some(0) {
+    if now.maximum.is_some_and(|most| most <= 1) {
         return match set_limit(Resource::Core, 4096) {
             Ok(()) => Outcome::did("raised the size of core dumps"),
             Err(errno) => Outcome::met_at(Layer::Limit, errno, "raise the size of core dumps"),

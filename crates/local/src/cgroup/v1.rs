@@ -28,6 +28,8 @@ pub(super) fn limit(group: &Group, which: Controllers, numbers: Numbers) -> Resu
         // ORDER: memory before memory and swap, which may not be the lower of the two.
         group.write("memory.limit_in_bytes", &bytes)?;
         group.write_if_there("memory.memsw.limit_in_bytes", &bytes)?;
+        // What sockets hold is counted apart, and only where it has a limit.
+        group.write_if_there("memory.kmem.tcp.limit_in_bytes", &bytes)?;
     }
     if which.pids {
         group.write("pids.max", &numbers.pids.to_string())?;

@@ -62,7 +62,8 @@ pub(super) fn steps(context: &Context<'_>, tier: Tier, steps: &mut Steps) {
     let mut limit = |resource, limit: u64, why: &str| {
         steps.add(Op::ResourceLimit { resource, limit }, why);
     };
-    limit(Resource::Core, 0, "no memory of a process lands in a file");
+    // Where a program of the host takes cores over a pipe 0 is no limit, and 1 is the kernel's sign that there is to be none.
+    limit(Resource::Core, 1, "no memory of a process lands in a file, or in a program of the host");
     limit(
         Resource::Nofile,
         Limits::OPEN_FILES.min(fewer_than_host(ceilings.open_files)),
@@ -83,6 +84,9 @@ pub(super) fn steps(context: &Context<'_>, tier: Tier, steps: &mut Steps) {
         SIGNALS.min(ceilings.signals),
         "no process can use up the signals and timers of the host's user",
     );
+    for resource in [Resource::Nice, Resource::Rtprio] {
+        limit(resource, 0, "no process can take a higher priority than it was given");
+    }
     let wished = &context.spec.limits;
     if !context.inputs.cgroups.pids && pids(context, tier) == Held::Together {
         let over_a_layer = context.view.layer.as_ref().map_or(0, |_| GUEST_THREADS_OVER_A_LAYER);

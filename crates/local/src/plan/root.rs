@@ -2,6 +2,7 @@
 
 use super::image;
 use super::{Context, HOST_NAME, Home, Late, Steps, USER_ID, WayOut};
+use crate::host::HostFacts;
 use crate::view::{HOME, ImageView, Place, Shown, View, WORKSPACE, WorkspaceView, is_within};
 use cofferdam_core::{Limits, Spec, User};
 use cofferdam_wire::plan::{Access, Bind, Depth, Layer, Op, Overlay, Owner, Step, Upper};
@@ -52,17 +53,17 @@ const PRIVATE: &[(&str, u32, &str)] = &[
 
 /// What every sandbox has, whatever the host holds: it is built while the host is looked at. On an
 /// image that is little, for the tree begins with its layers.
-pub(super) fn opening(spec: &Spec, home: Home, steps: &mut Steps) {
+pub(super) fn opening((spec, facts): (&Spec, &HostFacts), home: Home, steps: &mut Steps) {
     beginning(spec, steps);
     if spec.image.is_none() {
-        furnish(home, steps);
+        furnish(facts, home, steps);
     }
 }
 
 /// Devices, processes, and private directories.
-fn furnish(home: Home, steps: &mut Steps) {
+fn furnish(facts: &HostFacts, home: Home, steps: &mut Steps) {
     devices(steps);
-    processes(steps);
+    processes(facts, steps);
     for (path, mode, why) in PRIVATE {
         if *path != HOME || home == Home::Private {
             private(Root::Own, (path, *mode), why, steps);
@@ -92,7 +93,7 @@ pub(super) fn enter(steps: &mut Steps) {
 }
 
 pub(super) fn steps(context: &Context<'_>, steps: &mut Steps) -> Late {
-    opening(context.spec, Home::of(context.view), steps);
+    opening((context.spec, context.facts), Home::of(context.view), steps);
     match &context.view.image {
         None => {
             enter(steps);
@@ -161,7 +162,7 @@ fn on_image(context: &Context<'_>, view: &ImageView, steps: &mut Steps) {
     let way = Op::Way { path: "/dev".to_owned() };
     steps.add(way, "devices of the sandbox's own, whatever the image has there");
     devices(steps);
-    processes(steps);
+    processes(context.facts, steps);
     for (path, mode, why) in PRIVATE {
         if *path != first && (*path != HOME || home == Home::Private) {
             private(root, (path, *mode), why, steps);
@@ -274,7 +275,8 @@ fn devices(steps: &mut Steps) {
             Op::Bind(Bind {
                 source: path.clone(),
                 path,
-                access: Access::ReadWrite,
+                // What is a device can be written to all the same; its times and its mode are the host's.
+                access: Access::ReadOnly,
                 depth: Depth::One,
                 devices: true,
                 owner: Owner::Same,
@@ -304,8 +306,10 @@ fn devices(steps: &mut Steps) {
 
 /// How many instances of inotify a sandbox has: a dozen programs that watch files.
 const WATCHES: u32 = 32;
+/// How many files it may watch at least: what kernels allowed each user for long, so that programs do with it.
+const WATCHED_FILES: u64 = 8192;
 
-fn processes(steps: &mut Steps) {
+fn processes(facts: &HostFacts, steps: &mut Steps) {
     steps.add(
         Op::Proc { path: "/proc".to_owned() },
         "shows the sandbox's own processes; those of the host do not exist here",
@@ -316,8 +320,8 @@ fn processes(steps: &mut Steps) {
         "a nested user namespace would open parts of the kernel that the sandbox keeps closed",
     );
     steps.add_lenient(
-        Op::Watches { instances: WATCHES },
-        "the kernel counts them on the host's user, who has 128 and would be left without",
+        Op::Watches { instances: WATCHES, files: WATCHED_FILES.max(facts.ceilings.watches / 4) },
+        "the kernel counts them on the host's user, who has few and would be left without",
     );
     for (name, what) in HIDDEN_OF_PROC {
         let mask = Op::Mask { path: format!("/proc/{name}") };

@@ -398,7 +398,7 @@ fn limits_fall_back_to_each_process_and_say_so() {
     };
     let spec = wish(Profile::NoNetwork);
     let held = made(&spec, &fake::host(1001), HELD).unwrap();
-    assert_eq!(resource(&held, Resource::Core), Some(0));
+    assert_eq!(resource(&held, Resource::Core), Some(1));
     assert_eq!(resource(&held, Resource::Nproc), None);
     assert_eq!(held.enforced.limits, Degree::Full);
 

@@ -109,9 +109,7 @@ pub(super) fn refuse_to_read(found: &Found, secrets: &Secrets, what: &str) -> Re
         return Err(Error::new(ErrorKind::Denied, format!("{what} / would show everything"))
             .hint("List the directories that the command needs."));
     }
-    if ["/proc", "/dev"].iter().any(|kernel| is_within(path, kernel))
-        && !path.starts_with("/dev/shm/")
-    {
+    if is_kernels(path) {
         return Err(Error::new(
             ErrorKind::Denied,
             format!("{what} {path} would show processes or devices of this host"),
@@ -122,6 +120,11 @@ pub(super) fn refuse_to_read(found: &Found, secrets: &Secrets, what: &str) -> Re
         return Err(no_device(found, what));
     }
     secrets.refuse(path, what)
+}
+
+/// Whether the sandbox has something of its own at this path, made by the kernel.
+fn is_kernels(path: &str) -> bool {
+    ["/proc", "/dev"].iter().any(|kernel| is_within(path, kernel)) && !path.starts_with("/dev/shm/")
 }
 
 fn no_device(found: &Found, what: &str) -> Error {
@@ -166,6 +169,12 @@ pub(super) fn hidden(spec: &Spec, view: &View, written: &Written) -> Result<Vec<
             ));
         }
         hidden.extend(shown_below(view, &found.path));
+        if is_kernels(&found.path) {
+            return Err(usage(
+                format!("--hide {} would hide what is the sandbox's own there", found.path),
+                "Leave it out: its /proc and /dev show no process and no device of this host.",
+            ));
+        }
         hidden.push(Hidden { path: found.path, why: "listed with --hide".to_owned() });
     }
     Ok(hidden)

@@ -209,6 +209,9 @@ fn what_cannot_hold_is_an_error_that_names_it() {
     check(&|spec| spec.write = list("/usr"), ErrorKind::Denied, "/usr");
     check(&|spec| spec.hide = vec![ground.0.join("home")], ErrorKind::Usage, "workspace");
     check(&|spec| spec.hide = list("/usr"), ErrorKind::Usage, "/usr");
+    for own in ["/proc", "/proc/version", "/dev/null"] {
+        check(&|spec| spec.hide = list(own), ErrorKind::Usage, own);
+    }
     let without_workspace = |spec: &mut Spec| {
         spec.workspace = Workspace::Private;
         spec.hide = list("/");

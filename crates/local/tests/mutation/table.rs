@@ -175,6 +175,8 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     both("limit of locked memory", |plan| unlimit(plan, Resource::Memlock), INHERITED),
     both("limit of queues", |plan| unlimit(plan, Resource::Msgqueue), INHERITED),
     both("limit of signals", |plan| unlimit(plan, Resource::Sigpending), INHERITED),
+    both("limit of niceness", |plan| unlimit(plan, Resource::Nice), INHERITED),
+    both("limit of priority in real time", |plan| unlimit(plan, Resource::Rtprio), INHERITED),
     both(
         "limit of processes",
         |plan| unlimit(plan, Resource::Nproc),
