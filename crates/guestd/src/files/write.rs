@@ -8,8 +8,8 @@ use super::walk::{Missing, Named, Root};
 use cofferdam_wire::files::{
     Answer, Append, Failure, MAX_PIECE_BYTES, Move, Only, Why, Write, Written,
 };
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, SeekFrom, Stat};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, SeekFrom, Stat};
 use rustix::io::Errno;
 
 /// The permissions of a new file for which nobody names any.
@@ -240,7 +240,8 @@ pub(super) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Failure>
     Ok(())
 }
 
-/// A file beside the place that it is to take. It is removed unless it took that.
+/// A file for a place that it is to take. Until then it has no name where the file system makes such files, so that
+/// nothing of it is left whoever ends; otherwise one beside its place, which is removed unless it took that.
 struct Beside<'a> {
     directory: BorrowedFd<'a>,
     name: Option<Vec<u8>>,
@@ -251,28 +252,28 @@ struct Beside<'a> {
 impl<'a> Beside<'a> {
     fn new(place: &'a Named<'_>, mode: u32) -> Result<Self, Failure> {
         let mode = permissions(mode)?;
-        let directory = place.directory();
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let own = rustix::process::getpid().as_raw_nonzero();
-        for number in 0..TRIES {
-            let name = format!(".cofferdam-{own}-{number}").into_bytes();
-            match rustix::fs::openat(directory, name.as_slice(), flags, Mode::RUSR | Mode::WUSR) {
-                Ok(file) => {
-                    let beside =
-                        Self { directory, name: Some(name), to: place.name.as_slice(), file };
-                    set_mode(&beside.file, mode)?;
-                    return Ok(beside);
-                }
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(failed(errno, "no file can be made beside it")),
+        let (directory, to) = (place.directory(), place.name.as_slice());
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        // Whatever is in the way of one without a name is told by what is in the way of the other.
+        let beside = match rustix::fs::openat(directory, ".", flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => Self { directory, name: None, to, file },
+            Err(_) => {
+                let (file, name) = named(directory)?;
+                Self { directory, name: Some(name), to, file }
             }
-        }
-        Err(refused(Why::Exists, "no name is free for a temporary file beside it"))
+        };
+        set_mode(&beside.file, mode)?;
+        Ok(beside)
     }
 
-    fn take_place(mut self, flags: RenameFlags) -> Result<(), Failure> {
+    fn take_place(mut self, flags: RenameFlags) -> Result<(), Trouble> {
         rustix::fs::fsync(self.file.as_fd()).map_err(|e| failed(e, "the disk does not take it"))?;
+        if self.name.is_none() {
+            if flags.contains(RenameFlags::NOREPLACE) && self.link(self.to).is_ok() {
+                return Ok(());
+            }
+            self.give_name()?;
+        }
         let Some(name) = &self.name else { return Ok(()) };
         let (from, to) = (name.as_slice(), self.to);
         rustix::fs::renameat_with(self.directory, from, self.directory, to, flags)
@@ -280,6 +281,67 @@ impl<'a> Beside<'a> {
         self.name = None;
         Ok(())
     }
+
+    /// Gives it a name, as only one that has some can take the place of another.
+    fn give_name(&mut self) -> Result<(), Trouble> {
+        for name in names() {
+            match self.link(&name) {
+                Ok(()) => {
+                    self.name = Some(name);
+                    return Ok(());
+                }
+                Err(Errno::EXIST) => {}
+                Err(_) => return self.exchange_for_named(),
+            }
+        }
+        Err(no_name().into())
+    }
+
+    fn link(&self, name: &[u8]) -> Result<(), Errno> {
+        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        rustix::fs::linkat(CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    /// Goes on with a file that has a name, where the file system gives none to one that had none.
+    fn exchange_for_named(&mut self) -> Result<(), Trouble> {
+        let (file, name) = named(self.directory)?;
+        let nameless = std::mem::replace(&mut self.file, file);
+        self.name = Some(name);
+        let mut piece = vec![0; MAX_PIECE_BYTES];
+        let mut place = 0;
+        loop {
+            let count = read_at(&nameless, &mut piece, place)?;
+            let Some(part) = piece.get(..count).filter(|part| !part.is_empty()) else { break };
+            write_all(&self.file, part)?;
+            place += part.len() as u64;
+        }
+        let stat = rustix::fs::fstat(&nameless).map_err(|e| failed(e, "it cannot be looked at"))?;
+        set_mode(&self.file, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+        rustix::fs::fsync(&self.file).map_err(|e| failed(e, "the disk does not take it"))?;
+        Ok(())
+    }
+}
+
+/// A new file with a name of its own.
+fn named(directory: BorrowedFd<'_>) -> Result<(OwnedFd, Vec<u8>), Failure> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for name in names() {
+        match rustix::fs::openat(directory, name.as_slice(), flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => return Ok((file, name)),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed(errno, "no file can be made beside it")),
+        }
+    }
+    Err(no_name())
+}
+
+fn names() -> impl Iterator<Item = Vec<u8>> {
+    let own = rustix::process::getpid().as_raw_nonzero();
+    (0..TRIES).map(move |number| format!(".cofferdam-{own}-{number}").into_bytes())
+}
+
+fn no_name() -> Failure {
+    refused(Why::Exists, "no name is free for a temporary file beside it")
 }
 
 fn not_renamed(errno: Errno) -> Failure {
@@ -303,6 +365,41 @@ impl Drop for Beside<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_wire::message::Files;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_is_not_whole_has_no_name_and_takes_its_place_all_the_same() {
+        let place = std::env::temp_dir().join(format!("cofferdam-nameless-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        let root = Root::open(&Files { root: place.as_os_str().into(), names: Vec::new() });
+        let root = root.unwrap();
+        let named = root.for_file(&"f".into(), Missing::Make).unwrap();
+        let names = || {
+            let all = std::fs::read_dir(&place).unwrap();
+            all.map(|e| e.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+        };
+        let written = |content: &[u8]| {
+            let beside = Beside::new(&named, 0o640).unwrap();
+            write_all(&beside.file, content).unwrap();
+            beside
+        };
+        let first = written(b"one");
+        assert_eq!((&first.name, names()), (&None, Vec::new()));
+        first.take_place(RenameFlags::NOREPLACE).unwrap();
+        let refused = written(b"two").take_place(RenameFlags::NOREPLACE).unwrap_err();
+        assert!(matches!(refused, Trouble::Failed(failure) if failure.why == Why::Exists));
+        written(b"three").take_place(RenameFlags::empty()).unwrap();
+        assert_eq!(std::fs::read(place.join("f")).unwrap(), b"three");
+        // As on a file system that gives no name to what had none.
+        let mut odd = written(b"four");
+        odd.exchange_for_named().unwrap();
+        odd.take_place(RenameFlags::empty()).unwrap();
+        assert_eq!(std::fs::read(place.join("f")).unwrap(), b"four");
+        let mode = std::fs::metadata(place.join("f")).unwrap().permissions().mode();
+        assert_eq!((mode & 0o777, names()), (0o640, vec!["f".to_owned()]));
+        std::fs::remove_dir_all(place).unwrap();
+    }
 
     #[test]
     fn a_hole_of_a_file_is_known_without_reading_it() {

@@ -236,6 +236,9 @@ impl<'a> Watcher<'a> {
     }
 
     fn changed(&mut self, name: Name, what: ReadFlags, is_directory: bool) -> Result<(), Trouble> {
+        if self.is_made_up(&name) {
+            return Ok(());
+        }
         let tells = self.scope.tells(&name.path);
         let path = || ByteString::from(name.path.clone());
         if tells && what.contains(ReadFlags::CLOSE_WRITE) {
@@ -252,6 +255,19 @@ impl<'a> Watcher<'a> {
             self.visit(name.above, &name.path)?;
         }
         Ok(())
+    }
+
+    /// Whether this is what the kernel calls a file that has no name (`O_TMPFILE`), of which it tells all the same.
+    fn is_made_up(&self, name: &Name) -> bool {
+        let Some((b'#', digits)) = name.name.split_first() else { return false };
+        let above = name.path.get(..name.path.len() - name.name.len()).unwrap_or_default();
+        let is_there = || {
+            let directory = self.root.straight(&above.to_vec().into())?;
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            rustix::fs::statat(&directory, name.name.as_slice(), flags)
+                .map_err(|e| failed(e, "it cannot be looked at"))
+        };
+        digits.iter().all(u8::is_ascii_digit) && is_there().is_err()
     }
 
     fn renamed(&mut self, from: Name, to: Name, is_directory: bool) -> Result<(), Trouble> {
