@@ -59,33 +59,15 @@ impl Sessions {
                 .hint("Name it, or create one without a name."));
         };
         for _ in 0..ATTEMPTS {
-            let (mut desk, how) = match self.0.store.named(name).await? {
-                None => match self.0.begin(order).await? {
-                    Some(mut desk) => {
-                        self.0.establish(&mut desk).await?;
-                        desk.provide_first(order.manifest.as_deref()).await?;
-                        (desk, EnsuredHow::Created)
-                    }
-                    None => continue,
-                },
-                Some(row) => {
-                    refuse_other_backend(&row, order)?;
-                    let Some(mut desk) = Desk::open(&self.0, &row.id).await? else { continue };
-                    if desk.row.phase == Phase::Deleting || desk.never_was().await? {
-                        continue;
-                    }
-                    refuse_other_spec(&desk.row, order)?;
-                    refuse_other_mounts(&desk.row, order)?;
-                    desk.refuse_while_frozen().await?;
-                    update(&mut desk, order).await?;
-                    let how = wake(&mut desk).await?;
-                    desk.provide(order.manifest.as_deref()).await?;
-                    (desk, how)
-                }
-            };
-            desk.prepare().await?;
-            Session::first_point(&mut desk).await?;
-            return Ok(Ensured { session: self.session(desk.row.id.clone()), how });
+            match self.try_ensure(name, order).await {
+                Ok(Some(ensured)) => return Ok(ensured),
+                Ok(None) => {}
+                // Somebody removed it while it was worked on.
+                Err(error)
+                    if error.kind == ErrorKind::Conflict
+                        && self.0.store.named(name).await?.is_none() => {}
+                Err(error) => return Err(error),
+            }
         }
         let what = format!("session {name:?} comes and goes too fast");
         Err(Error::new(ErrorKind::Unavailable, what).hint("Try again."))
@@ -93,6 +75,35 @@ impl Sessions {
 }
 
 impl Sessions {
+    /// The session of this name as the order says; `None` where one came or went meanwhile.
+    async fn try_ensure(&self, name: &str, order: &SessionOrder) -> Result<Option<Ensured>> {
+        let (mut desk, how) = match self.0.store.named(name).await? {
+            None => {
+                let Some(mut desk) = self.0.begin(order).await? else { return Ok(None) };
+                self.0.establish(&mut desk).await?;
+                desk.provide_first(order.manifest.as_deref()).await?;
+                (desk, EnsuredHow::Created)
+            }
+            Some(row) => {
+                refuse_other_backend(&row, order)?;
+                let Some(mut desk) = Desk::open(&self.0, &row.id).await? else { return Ok(None) };
+                if desk.row.phase == Phase::Deleting || desk.is_over().await? {
+                    return Ok(None);
+                }
+                refuse_other_spec(&desk.row, order)?;
+                refuse_other_mounts(&desk.row, order)?;
+                desk.refuse_while_frozen().await?;
+                update(&mut desk, order).await?;
+                let how = wake(&mut desk).await?;
+                desk.provide(order.manifest.as_deref()).await?;
+                (desk, how)
+            }
+        };
+        desk.prepare().await?;
+        Session::first_point(&mut desk).await?;
+        Ok(Some(Ensured { session: self.session(desk.row.id.clone()), how }))
+    }
+
     /// What the session may do otherwise than this order says: names of fields, never values.
     pub async fn differences(&self, id: &SessionId, order: &SessionOrder) -> Result<Vec<String>> {
         Ok(self.0.row(id).await?.spec.differences(&StoredSpec::new(&order.spec)))

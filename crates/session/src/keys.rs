@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq;
 
 /// Begins every key, so that it is known for one where it should not be.
-const MARK: &str = "cfd_";
+pub const KEY_MARK: &str = "cfd_";
 /// How many digits are shown.
 const ID_DIGITS: usize = 16;
 /// How many random bytes are secret.
@@ -151,7 +151,7 @@ impl Sessions {
         let known = self.0.store.keys().await?;
         refuse_nested(&rights.workspaces, known.iter().filter(|key| key.revoked_ms.is_none()))?;
         let id: String = random_text()?.chars().take(ID_DIGITS).collect();
-        let secret = format!("{MARK}{id}_{}", secret()?);
+        let secret = format!("{KEY_MARK}{id}_{}", secret()?);
         let key = StoredKey {
             id,
             name: name.to_owned(),
@@ -210,7 +210,7 @@ impl Sessions {
 
     /// The key that this is, if it is one and good. Takes as long whatever a secret begins with.
     pub async fn key_of(&self, secret: &str) -> Result<Option<KeyReport>> {
-        let parts = secret.strip_prefix(MARK).and_then(|rest| rest.split_once('_'));
+        let parts = secret.strip_prefix(KEY_MARK).and_then(|rest| rest.split_once('_'));
         let Some((id, _)) = parts else { return Ok(None) };
         let Some(key) = self.0.store.key(id).await? else { return Ok(None) };
         let is_it = bool::from(hash(secret).as_slice().ct_eq(&key.hash));
@@ -219,7 +219,7 @@ impl Sessions {
 
     /// Whether the key with this prefix opens still.
     pub async fn key_is_good(&self, prefix: &str) -> Result<bool> {
-        let Some(id) = prefix.strip_prefix(MARK) else { return Ok(false) };
+        let Some(id) = prefix.strip_prefix(KEY_MARK) else { return Ok(false) };
         Ok(self.0.store.key(id).await?.is_some_and(|key| key.revoked_ms.is_none()))
     }
 }
@@ -230,7 +230,7 @@ fn report(key: StoredKey) -> KeyReport {
 }
 
 fn shown(id: &str) -> String {
-    format!("{MARK}{id}")
+    format!("{KEY_MARK}{id}")
 }
 
 fn hash(secret: &str) -> Vec<u8> {

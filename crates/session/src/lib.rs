@@ -87,7 +87,7 @@ pub use history::{
 pub use id::SessionId;
 pub(crate) use id::random_text;
 pub use init::{InitCommand, InitFailure, InitState};
-pub use keys::{KeyReport, KeyRights, KeyScope, lie_in_each_other};
+pub use keys::{KEY_MARK, KeyReport, KeyRights, KeyScope, lie_in_each_other};
 pub use layer::Discarded;
 pub use lifecycle::{Action, Event, Phase, Step, next};
 pub use metrics::{ConnectionCounts, MAX_PROOFS, MetricsReport};

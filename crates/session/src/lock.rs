@@ -14,6 +14,8 @@ use tokio::time::Instant;
 /// The first wait between two tries; it doubles up to the last.
 const FIRST_WAIT: Duration = Duration::from_millis(1);
 const LAST_WAIT: Duration = Duration::from_millis(16);
+/// How often it is looked whether who holds a lock was stopped.
+const LOOKED_AT_EVERY: Duration = Duration::from_secs(2);
 /// How often a lock is taken anew because its file was removed meanwhile.
 const ATTEMPTS: usize = 64;
 
@@ -79,15 +81,24 @@ impl Locks {
         Ok(None)
     }
 
-    /// Takes a lock, waiting for it so long.
+    /// Takes a lock, waiting for it so long, but not for somebody who stands still.
     pub(crate) async fn take(&self, key: &str, patience: Duration) -> Result<Lock> {
-        let deadline = Instant::now() + patience;
+        let (begun, mut looked) = (Instant::now(), Instant::now());
         let mut wait = FIRST_WAIT;
         loop {
             if let Some(lock) = self.try_take(key)? {
                 return Ok(lock);
             }
-            if Instant::now() >= deadline {
+            if looked.elapsed() >= LOOKED_AT_EVERY {
+                looked = Instant::now();
+                if let Some(stopped) = self.stopped_holder(key) {
+                    let what = format!("process {stopped}, which is at work on {key}, is stopped");
+                    return Err(Error::new(ErrorKind::Unavailable, what).hint(format!(
+                        "Let it go on (`kill -CONT {stopped}`, or `fg` where it was started), or kill it."
+                    )));
+                }
+            }
+            if begun.elapsed() >= patience {
                 let what = format!("somebody has been at work on {key} for {patience:?}");
                 return Err(Error::new(ErrorKind::Unavailable, what)
                     .hint("Try again when the other command is done."));
@@ -95,6 +106,24 @@ impl Locks {
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LAST_WAIT);
         }
+    }
+
+    /// Who holds a lock and was stopped (SIGSTOP, or the key of its terminal), as far as that can be seen from here.
+    fn stopped_holder(&self, key: &str) -> Option<u32> {
+        let file = stat(self.directory.join(key)).ok()?;
+        let (major, minor) = (rustix::fs::major(file.st_dev), rustix::fs::minor(file.st_dev));
+        let named = format!("{major:02x}:{minor:02x}:{}", file.st_ino);
+        let locks = std::fs::read_to_string("/proc/locks").ok()?;
+        // `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`, see proc_locks(5).
+        let holder = locks.lines().find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_it = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&&*named);
+            is_it.then(|| words.get(4)?.parse::<u32>().ok()).flatten()
+        })?;
+        let stat = std::fs::read_to_string(format!("/proc/{holder}/stat")).ok()?;
+        // Behind the name in brackets, in which anything may stand.
+        let state = stat.rsplit_once(") ")?.1.chars().next()?;
+        (state == 'T').then_some(holder)
     }
 }
 
@@ -151,6 +180,26 @@ mod tests {
         let next = waits.await.unwrap().unwrap();
         assert!(locks.try_take("a").unwrap().is_none(), "the file of the new owner is the lock");
         drop(next);
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_who_was_stopped() {
+        let directory =
+            std::env::temp_dir().join(format!("cofferdam-stopped-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let locks = Locks::new(directory.clone());
+        let mut holder = std::process::Command::new("flock");
+        holder.arg(directory.join("a")).args(["sh", "-c", "echo held; kill -STOP $PPID"]);
+        let mut holder = holder.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        let mut out = std::io::BufReader::new(holder.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut said).unwrap();
+        let refused = locks.take("a", Duration::from_secs(60)).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Unavailable);
+        assert!(refused.message.contains("is stopped"), "{refused}");
+        holder.kill().unwrap();
+        holder.wait().unwrap();
         std::fs::remove_dir_all(&directory).unwrap();
     }
 }

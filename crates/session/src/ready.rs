@@ -29,7 +29,7 @@ impl Session {
             return Ok(Ready { backend, record, incarnation: row.incarnation });
         }
         let mut desk = inner.desk(&self.id).await?;
-        desk.refuse_what_never_was().await?;
+        desk.refuse_what_is_over().await?;
         let before = desk.row.incarnation;
         desk.drive(Event::Ensure).await?;
         if desk.row.incarnation != before {

@@ -269,7 +269,7 @@ impl Sessions {
     async fn go_on(&self, id: &SessionId, on_purpose: bool) -> Result<()> {
         let mut desk = self.0.desk(id).await?;
         desk.on_purpose = on_purpose;
-        desk.refuse_what_never_was().await?;
+        desk.refuse_what_is_over().await?;
         desk.drive(Event::Ensure).await?;
         if on_purpose {
             // ORDER: before what prepares it, which may raise another alarm.

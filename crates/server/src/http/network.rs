@@ -6,11 +6,12 @@ use super::extract::{Body, Path, Query};
 use super::objects;
 use crate::Server;
 use axum::Json;
-use cofferdam_core::policy::intersect_rules;
+use cofferdam_core::policy::{AddressClass, HostPattern, address_class, intersect_rules};
 use cofferdam_core::{EgressRule, Error, ErrorKind, Result};
 use cofferdam_session::{ConnectionList, NetworkChange, NetworkReport};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::net::IpAddr;
 use std::time::Duration;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -163,12 +164,62 @@ pub(super) fn first_beyond<'a>(
     rules: &'a [EgressRule],
     operators: &[EgressRule],
 ) -> Option<&'a EgressRule> {
+    let is_own = |address| std::net::UdpSocket::bind((address, 0)).is_ok();
     rules
         .iter()
-        .find(|rule| !intersect_rules(std::slice::from_ref(*rule), operators).contains(rule))
+        .find(|rule| !lies_within(rule, operators) || is_unlisted_own(rule, operators, is_own))
+}
+
+fn lies_within(rule: &EgressRule, operators: &[EgressRule]) -> bool {
+    intersect_rules(std::slice::from_ref(rule), operators).contains(rule)
+}
+
+/// Whether a rule is about a public address that is this machine's own, and that none of the operator's is about: what
+/// opens addresses of others opens none of these (gates ask that, too, and take a listed one for meant).
+fn is_unlisted_own(
+    rule: &EgressRule,
+    operators: &[EgressRule],
+    is_own: impl Fn(IpAddr) -> bool,
+) -> bool {
+    let one = |rule: &EgressRule| match &rule.host {
+        HostPattern::Addresses(range) => range.as_one(),
+        HostPattern::Anywhere | HostPattern::Exactly(_) | HostPattern::Below(_) => None,
+    };
+    let Some(address) = one(rule).filter(|at| address_class(*at) == AddressClass::Public) else {
+        return false;
+    };
+    let about_it = operators.iter().filter(|known| one(known) == Some(address));
+    let about_it: Vec<EgressRule> = about_it.cloned().collect();
+    !lies_within(rule, &about_it) && is_own(address)
 }
 
 fn beyond(rule: &EgressRule) -> Error {
     Error::new(ErrorKind::Denied, format!("the operator of this server does not allow {rule}"))
         .hint("Ask for what the operator allows, or have the server started with --egress.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_this_machine_is_opened_by_the_operators_own_rule_alone() {
+        let check = |rule: &str, operators: &[&str], is_beyond: bool| {
+            let rule: EgressRule = rule.parse().unwrap();
+            let known: Vec<EgressRule> = operators.iter().map(|one| one.parse().unwrap()).collect();
+            assert!(lies_within(&rule, &known), "{rule} {operators:?}");
+            let is_own = |address: IpAddr| address == IpAddr::from([8, 8, 4, 2]);
+            assert_eq!(is_unlisted_own(&rule, &known, is_own), is_beyond, "{rule} {operators:?}");
+        };
+        for operators in [&["*"][..], &["8.8.0.0/16"], &["0.0.0.0/0", "8.8.4.3"]] {
+            check("8.8.4.2:80", operators, true);
+            check("8.8.4.1:80", operators, false);
+        }
+        check("8.8.4.2:80", &["*", "8.8.4.2"], false);
+        check("8.8.4.2:80", &["*", "8.8.4.2:80"], false);
+        check("8.8.4.2:80", &["*", "8.8.4.2:81"], true);
+        check("a.test", &["*"], false);
+        // What is not public is open where the operator lists it, in whatever way.
+        check("10.0.0.1:80", &["10.0.0.0/8"], false);
+    }
 }

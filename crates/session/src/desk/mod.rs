@@ -9,9 +9,9 @@ mod unfinished;
 
 use crate::answer::{CALL_LIMIT, COPY_LIMIT, CREATE_LIMIT, within};
 use crate::lock::Lock;
-use crate::sessions::Inner;
+use crate::sessions::{Inner, missing};
 use crate::store::{NewEvent, Row, Written, blocking, broken_off};
-use crate::{Action, Event, Phase, SessionId, events, home, next};
+use crate::{Action, Event, Phase, SessionId, events, home, next, now_ms};
 use cofferdam_core::NetworkPolicy;
 use cofferdam_core::{
     DestroyReason, DurableBackend, Error, ErrorKind, Found, Result, SandboxOrder, SandboxRecord,
@@ -191,21 +191,29 @@ impl Desk {
         self.drive(Event::Delete).await
     }
 
-    /// Whether it is a fork that was not made to its end, which is gone then. For who wants it to run.
-    pub(crate) async fn never_was(&mut self) -> Result<bool> {
+    /// Whether it is a fork that was not made to its end, or its lease has ended, and it is gone now. For who wants it
+    /// to run.
+    pub(crate) async fn is_over(&mut self) -> Result<bool> {
         if self.row.facts.unfilled {
             self.remove_what_never_was().await?;
+        } else if self.row.facts.times.lease_until_ms.is_some_and(|until| until <= now_ms()) {
+            self.row.facts.reason = Some(DestroyReason::Lease);
+            self.drive(Event::Delete).await?;
         }
         Ok(self.removed)
     }
 
     /// The same for who has no use for a new one.
-    pub(crate) async fn refuse_what_never_was(&mut self) -> Result<()> {
-        if !self.never_was().await? {
+    pub(crate) async fn refuse_what_is_over(&mut self) -> Result<()> {
+        if !self.is_over().await? {
             return Ok(());
         }
         let name = self.row.name.as_deref().unwrap_or(self.row.id.as_str());
-        let what = format!("session {name} was never made to its end, and is removed");
+        let why = match self.row.facts.unfilled {
+            true => "was never made to its end",
+            false => "has reached the end of its time (ttl)",
+        };
+        let what = format!("session {name} {why}, and is removed");
         Err(Error::new(ErrorKind::NotFound, what).hint("Make it again."))
     }
 
@@ -221,6 +229,15 @@ impl Desk {
         match std::mem::replace(&mut self.folding, Folding::Before) {
             Folding::Before | Folding::Beside => Ok(()),
             Folding::Begun(folding) => folding.await.map_err(broken_off)?,
+        }
+    }
+
+    /// Refuses one that somebody had begun to remove, which is over by now. For who goes on with what it held, and would
+    /// make some of that again.
+    pub(crate) fn refuse_removed(&self) -> Result<()> {
+        match self.removed {
+            true => Err(missing(self.row.id.as_str())),
+            false => Ok(()),
         }
     }
 

@@ -12,6 +12,7 @@ use cofferdam_core::Result;
 /// Makes a point of what a session has now, unless it is one already. Everything stands still meanwhile.
 pub(crate) async fn present(desk: &mut Desk) -> Result<()> {
     desk.settle().await?;
+    desk.refuse_removed()?;
     let listed = execs(desk).await?;
     let mut taking = Taking::asked(&listed);
     let running = listed.execs.iter().filter(|exec| runs(exec));

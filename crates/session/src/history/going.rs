@@ -102,6 +102,7 @@ impl Session {
             blocking(move || history.tree(number).map(drop)).await?;
         }
         desk.settle_beside().await?;
+        desk.refuse_removed()?;
         // Meanwhile that was read.
         let state = state.await.map_err(broken_off)??;
         has_any(desk, state.as_ref())?;

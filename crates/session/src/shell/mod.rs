@@ -16,6 +16,7 @@ mod tape;
 
 pub use tape::{ShellNews, ShellTape};
 
+use crate::lock::Lock;
 use crate::time::after;
 use crate::{ExecReport, Session, now_ms, random_text};
 use cofferdam_core::{
@@ -138,9 +139,21 @@ impl Session {
         Ok(Shell { session: self.clone(), name: name.to_owned(), exec })
     }
 
-    async fn shell_lock(&self, name: &str) -> Result<crate::lock::Lock> {
+    async fn shell_lock(&self, name: &str) -> Result<AtWork> {
         let key = format!("{}.shell-{name}", self.id());
-        self.sessions.0.locks.take(&key, BEGINS_WITHIN * 2).await
+        let lock = self.sessions.0.locks.take(&key, BEGINS_WITHIN * 2).await?;
+        Ok(AtWork(Some(lock)))
+    }
+}
+
+/// Keeps others from a shell. Names of shells are many and nobody counts them, so that no file of one stays.
+struct AtWork(Option<Lock>);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        if let Some(lock) = self.0.take() {
+            lock.retire();
+        }
     }
 }
 

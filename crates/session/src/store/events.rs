@@ -57,7 +57,13 @@ impl NewEvent {
         ])?;
         let seq = db.last_insert_rowid();
         if seq % PRUNED_EVERY == 0 {
-            db.execute("DELETE FROM events WHERE seq <= ?1", [seq - EVENTS_KEPT])?;
+            // Per owner: nobody can drive the events of another out.
+            db.execute(
+                "DELETE FROM events WHERE owner=(SELECT owner FROM events WHERE seq=?1) AND seq <= \
+                 (SELECT seq FROM events WHERE owner=(SELECT owner FROM events WHERE seq=?1) \
+                 ORDER BY seq DESC LIMIT 1 OFFSET ?2)",
+                [seq, EVENTS_KEPT],
+            )?;
         }
         Ok(())
     }
@@ -116,5 +122,33 @@ impl Store {
             found.collect()
         })
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_one_owner_drive_out_none_of_another() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(
+            "CREATE TABLE sessions (id TEXT, owner TEXT); \
+             INSERT INTO sessions VALUES ('00000000000000000000','bob'); \
+             CREATE TABLE events (seq INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT, at_ms INTEGER, \
+             kind TEXT, data TEXT, owner TEXT); \
+             CREATE INDEX events_for ON events (owner, seq); \
+             INSERT INTO events (session, at_ms, kind, data, owner) VALUES ('x',1,'k','{}','alice'); \
+             WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i+1 FROM n WHERE i < 100999) \
+             INSERT INTO events (session, at_ms, kind, data, owner) SELECT 'y',1,'k','{}','bob' FROM n;",
+        )
+        .unwrap();
+        let id = SessionId::new("00000000000000000000").unwrap();
+        NewEvent::now("k", serde_json::json!({})).write(&db, &id).unwrap();
+        let count = |owner: &str| -> i64 {
+            db.query_row("SELECT count(*) FROM events WHERE owner=?1", [owner], |row| row.get(0))
+                .unwrap()
+        };
+        assert_eq!((count("alice"), count("bob")), (1, EVENTS_KEPT));
     }
 }

@@ -9,6 +9,8 @@ mod filed;
 mod files;
 mod frozen;
 mod given_up;
+mod half_removed;
+mod leases;
 mod manifests;
 mod owners;
 mod real;

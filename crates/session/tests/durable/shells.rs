@@ -43,6 +43,10 @@ async fn directory_variables_and_functions_stay() {
     let other = session.shell("other").await.unwrap();
     check(&other, "echo \"[$x]\"", 0, "[]\n").await;
     assert_eq!(session.shells().await.unwrap().len(), 2);
+    let locks = std::fs::read_dir(stage.state.join("locks")).unwrap();
+    let of_shells = locks
+        .filter(|lock| lock.as_ref().unwrap().file_name().to_string_lossy().contains(".shell-"));
+    assert_eq!(of_shells.count(), 0, "names of shells are many");
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cofferdam_core::{Error, ErrorKind};
+use cofferdam_session::KEY_MARK;
 use hyper::client::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
@@ -194,6 +195,7 @@ fn prepare(request: &mut Request, upgrades: bool) {
     let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     strip(request.headers_mut());
     let headers = request.headers_mut();
+    keep_key(headers);
     if is_chunked {
         // Of some methods a body is sent only where this says that there is one.
         headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
@@ -201,6 +203,19 @@ fn prepare(request: &mut Request, upgrades: bool) {
     if let Some(upgrade) = upgrade {
         headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
         headers.insert(header::UPGRADE, upgrade);
+    }
+}
+
+/// Takes out a key of ours. Who asks for a port needs none, and a client that sends it with whatever it asks this server
+/// would hand the program inside all that its key may.
+fn keep_key(headers: &mut HeaderMap) {
+    let is_ours = |value: &HeaderValue| {
+        let mut words =
+            value.as_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        words.any(|word| word.starts_with(KEY_MARK.as_bytes()))
+    };
+    if headers.get_all(header::AUTHORIZATION).iter().any(is_ours) {
+        headers.remove(header::AUTHORIZATION);
     }
 }
 
@@ -300,6 +315,22 @@ impl hyper::body::Body for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_of_ours_reaches_no_program_inside() {
+        for (said, passes) in [
+            ("Bearer cfd_0011", false),
+            ("bearer   cfd_0011", false),
+            ("cfd_0011", false),
+            ("Bearer its-own", true),
+            ("Basic dTpjZmRf", true),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(said));
+            keep_key(&mut headers);
+            assert_eq!(headers.contains_key(header::AUTHORIZATION), passes, "{said}");
+        }
+    }
 
     #[test]
     fn a_cookie_goes_back_to_its_own_address_alone() {
