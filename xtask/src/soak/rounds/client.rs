@@ -4,7 +4,7 @@ use super::chance::Chance;
 use super::{NAMES, Outcome, Plan};
 use std::collections::BTreeSet;
 use std::process::{Child, Output, Stdio};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// What exit codes of commands begin with, so that none is one of the program's own.
@@ -16,6 +16,9 @@ const OWN_CODES: [i32; 3] = [1, 125, 137];
 const CANCELED: i32 = 130;
 /// How long a command works at most.
 const WORK_MS: u64 = 40;
+/// After how long a session is resumed whose command has not ended. Another client may have paused it, and who
+/// waits for a command wakes nothing.
+const RESUMED_AFTER: Duration = Duration::from_secs(5);
 
 /// One that was started.
 pub(super) struct Client {
@@ -95,9 +98,20 @@ impl Client {
 
     /// Waits for its end, and says what it was told of its command. `removed` are the sessions that
     /// somebody may have removed meanwhile.
-    pub(super) fn end(self, removed: &BTreeSet<&str>, patience: Duration) -> Outcome<Option<Told>> {
+    pub(super) fn end(
+        self,
+        plan: &Plan<'_>,
+        removed: &BTreeSet<&str>,
+        patience: Duration,
+    ) -> Outcome<Option<Told>> {
         let Self { child, name, words, killed, exec } = self;
-        let output = output(child, patience).map_err(|problem| format!("{words:?}: {problem}"))?;
+        let ending = Ending::of(child);
+        let ended = ending.within(RESUMED_AFTER).or_else(|_| {
+            // Where that is not what it waits for, it is told.
+            let _ = (plan.start)(&["resume", name]).stdin(Stdio::null()).output();
+            ending.within(patience)
+        });
+        let output = ended.map_err(|problem| format!("{words:?}: {problem}"))?;
         let Some(exec) = exec.filter(|exec| !exec.detached) else { return Ok(None) };
         match output.status.code() {
             Some(code) if code == exec.code => Ok(Some(Told { name, exec })),
@@ -114,13 +128,29 @@ impl Client {
 
 /// Everything a child writes, and its end, within this time.
 pub(super) fn output(child: Child, patience: Duration) -> Outcome<Output> {
-    let id = child.id();
-    let (sender, receiver) = channel();
-    let begun = Instant::now();
-    std::thread::spawn(move || sender.send(child.wait_with_output()));
-    match receiver.recv_timeout(patience) {
-        Ok(Ok(output)) => Ok(output),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("process {id} has not ended after {:?}", begun.elapsed())),
+    Ending::of(child).within(patience)
+}
+
+/// A child that is waited for.
+struct Ending {
+    id: u32,
+    begun: Instant,
+    ended: Receiver<std::io::Result<Output>>,
+}
+
+impl Ending {
+    fn of(child: Child) -> Self {
+        let (id, (sender, ended)) = (child.id(), channel());
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        Self { id, begun: Instant::now(), ended }
+    }
+
+    fn within(&self, patience: Duration) -> Outcome<Output> {
+        match self.ended.recv_timeout(patience) {
+            Ok(output) => output.map_err(|error| error.to_string()),
+            Err(_) => {
+                Err(format!("process {} has not ended after {:?}", self.id, self.begun.elapsed()))
+            }
+        }
     }
 }

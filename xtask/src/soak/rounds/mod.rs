@@ -136,7 +136,7 @@ impl Soak<'_> {
         let removed: BTreeSet<&str> = clients.iter().filter_map(Client::removes).collect();
         let mut told = Vec::new();
         for client in clients {
-            told.extend(client.end(&removed, PATIENCE)?);
+            told.extend(client.end(self.plan, &removed, PATIENCE)?);
         }
         // ORDER: before the repair. What still ends is nobody's debt yet, so a start passes it by.
         self.traces.await_ends(&killed, PATIENCE)?;
