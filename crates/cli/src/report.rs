@@ -26,8 +26,14 @@ pub(crate) fn print(glance: Glance, error: Error) -> u8 {
 const ROOM: &str =
     "Free some space on that disk, or set COFFERDAM_HOME to a directory on another one.";
 
+/// The same of where the caller wants it.
+pub(crate) const ROOM_THERE: &str = "Make room where it goes, or have it go elsewhere.";
+
+/// What helps where a disk fails.
+const DISK: &str = "See what the kernel says of that disk (`dmesg`), then try again.";
+
 /// Whatever could not be opened or sent: where this process may open no more, nothing else helps. Whatever could not be
-/// written on a full disk wants room, unless the error knows better.
+/// written on a full disk wants room, unless the error knows better; a disk that fails wants to be looked at.
 fn advised(error: Error) -> Error {
     let causes = std::iter::successors(StdError::source(&error), |cause| StdError::source(*cause));
     let is = |errno: Errno| {
@@ -158,6 +164,23 @@ mod tests {
             sentence(VerbName::Run, &error, PLAIN),
             "cofferdam: failed to run the command: mount /proc: permission denied\n\nhint: Do.\n"
         );
+    }
+
+    #[test]
+    fn what_a_file_says_is_no_fault_of_the_command_line() {
+        let wrong = |kind| {
+            let cause = Error::new(kind, "line 3").source(Error::new(ErrorKind::Io, "why"));
+            of_file("the patch a.diff", cause.hint("Do."))
+        };
+        assert_eq!(
+            sentence(VerbName::File, &wrong(ErrorKind::Usage), PLAIN),
+            "cofferdam: failed to work on the files: the patch a.diff cannot be used: line 3: why\n\nhint: Do.\n"
+        );
+        assert_eq!(wrong(ErrorKind::Usage).kind, ErrorKind::Usage, "the exit code stays");
+        assert_eq!(wrong(ErrorKind::Conflict).message, "line 3");
+        // The control.
+        let usage = Error::new(ErrorKind::Usage, "no such flag");
+        assert!(sentence(VerbName::File, &usage, PLAIN).contains("read the command line"));
     }
 
     #[test]

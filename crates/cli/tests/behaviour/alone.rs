@@ -178,6 +178,46 @@ fn a_kill_of_one_takes_nothing_from_another() {
     });
 }
 
+/// Takes timers as one user after another until the kernel gives none, and says how many there were;
+/// then waits.
+const TIMERS: &str = "import ctypes, os, resource, sys, time
+libc, most = ctypes.CDLL(None), resource.getrlimit(resource.RLIMIT_SIGPENDING)[0]
+def take():
+    timer, taken = ctypes.c_long(0), 0
+    while taken < most and libc.timer_create(0, None, ctypes.byref(timer)) == 0: taken += 1
+    return taken
+total, each = 0, 1
+while each and sys.argv[1:]:
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.setuid(1000 + total)
+        os.write(writer, b'%d' % take())
+        time.sleep(600)
+    each = int(os.read(reader, 20))
+    total += each
+    os.close(reader), os.close(writer)
+print(total if sys.argv[1:] else libc.timer_create(0, None, ctypes.byref(ctypes.c_long(0))), flush=True)
+sys.argv[1:] and time.sleep(600)";
+
+#[test]
+fn many_users_of_one_sandbox_leave_the_host_its_signals_and_timers() {
+    everyone_alone(|place| {
+        if !place.is_root() {
+            return;
+        }
+        let words = ["run", "--user", "root", "--pids", "256", "--", PYTHON, "-c", TIMERS, "take"];
+        let mut taking = place.cofferdam(&words);
+        let mut taking = started(taking.stdout(Stdio::piped()));
+        let taken = lines_of(taking.stdout.take().unwrap()).recv_timeout(SOON).unwrap();
+        // The control: one user alone could have had 4096.
+        assert!(taken.parse::<u64>().unwrap() > 8192, "{taken}");
+        let host = outcome(place.host(PYTHON).args(["-c", TIMERS]), SOON);
+        assert_eq!(host.text().trim(), "0", "{host:?}");
+        taking.kill().unwrap();
+        taking.wait().unwrap();
+    });
+}
+
 /// Sends descriptors that nobody receives, as many as the kernel takes, and says what it was refused with.
 const FLOOD: &str = "import errno, os, socket, time
 file, pairs = os.open('/dev/null', os.O_RDONLY), []

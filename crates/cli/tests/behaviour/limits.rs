@@ -268,6 +268,10 @@ fn the_limits_of_one_process_are_held_without_any_group() {
         assert_eq!(text.lines().next(), Some("0"), "core dumps are the host's affair: {text}");
         let open: u64 = text.lines().nth(1).unwrap().parse().unwrap();
         assert!(open <= 1 << 20, "{open} open files");
+        for name in ["Max nice priority", "Max realtime priority"] {
+            let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+            assert_eq!(line.split_whitespace().skip(3).collect::<Vec<_>>(), ["0", "0"], "{line}");
+        }
     });
 }
 
@@ -298,6 +302,89 @@ fn what_the_kernel_counts_on_the_hosts_user_is_limited() {
         assert_eq!(words[..2], ["32", "ENOSYS"], "{inside}");
         assert!(words[2].parse::<u64>().unwrap() <= 4096, "{inside}");
         assert_eq!(words[3], "EPERM", "{inside}");
+        let most = "cat /proc/sys/user/max_inotify_watches /proc/sys/fs/inotify/max_user_watches";
+        let inside = place.run(&["--", "sh", "-c", most]).text();
+        let numbers: Vec<u64> = inside.lines().map(|line| line.parse().unwrap()).collect();
+        assert!(numbers[0] <= 8192.max(numbers[1] / 4), "{inside}");
+    });
+}
+
+/// Opens terminals until the kernel gives none, and says how many there were.
+const TERMINALS: &str = "import os
+many = []
+try:
+    while len(many) < 300: many.append(os.openpty())
+except OSError: pass
+print(len(many))";
+
+#[test]
+fn no_sandbox_takes_the_terminals_of_others() {
+    everyone(|place| {
+        let host = outcome(place.host(PYTHON).args(["-c", TERMINALS]), SOON);
+        assert_eq!(host.text().trim(), "300", "the control: {host:?}");
+        let inside = place.run(&["--", PYTHON, "-c", TERMINALS]).text();
+        assert_eq!(inside.trim(), "256");
+    });
+}
+
+/// Sends over connections whose other ends read nothing, and says how much there is on its way, in MiB.
+const UNREAD: &str = "import socket
+listener, held, sent = socket.create_server(('127.0.0.1', 0)), [], 0
+while sent < 300 << 20 and len(held) < 300:
+    held.append((socket.create_connection(listener.getsockname()), listener.accept()[0]))
+    held[-1][0].setblocking(False)
+    try:
+        while sent < 300 << 20: sent += held[-1][0].send(bytes(1 << 20))
+    except BlockingIOError: pass
+print(sent >> 20)";
+
+#[test]
+fn what_sockets_hold_counts_as_memory() {
+    everyone(|place| {
+        let host = outcome(place.host(PYTHON).args(["-c", UNREAD]), SOON);
+        assert_eq!(host.text().trim(), "300", "the control: {host:?}");
+        let Some(report) = limited(place, &["--memory", "64M", "--", PYTHON, "-c", UNREAD]) else {
+            return;
+        };
+        if report["ending"]["kind"] != "out_of_memory" {
+            let sent: u64 = report["stdout"].as_str().unwrap().trim().parse().unwrap();
+            assert!(sent < 150, "{report}");
+        }
+    });
+}
+
+#[test]
+fn the_hosts_device_files_stay_as_they_are() {
+    everyone(|place| {
+        let line = "echo x >/dev/null && head -c 1 /dev/zero >/dev/full; touch /dev/null; touch /dev/full; true";
+        let said = place.run(&["--shell", line]);
+        assert_eq!(said.stderr.matches("Read-only file system").count(), 2, "{said:?}");
+        // The control: one can be written to, and another says what it says.
+        assert!(said.stderr.contains("No space left on device"), "{said:?}");
+    });
+}
+
+/// Takes the processor from process 1 in every way, and says how many were refused; then from its own child, which works.
+const DEMOTES: &str = "import os, signal
+def sets(pid):
+    return [lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
+        lambda: os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))}),
+        lambda: os.setpriority(os.PRIO_PROCESS, pid, 19)]
+child = os.fork()
+if not child: signal.pause()
+many = [lambda: os.setpriority(os.PRIO_USER, 0, 19), lambda: os.setpriority(os.PRIO_PGRP, 1, 19)]
+refused = 0
+for change in sets(1) + many:
+    try: change()
+    except PermissionError: refused += 1
+for change in sets(child): change()
+os.kill(child, 9)
+print(refused)";
+
+#[test]
+fn no_command_takes_the_processor_from_the_first_process() {
+    everyone(|place| {
+        assert_eq!(place.run(&["--", PYTHON, "-c", DEMOTES]).text().trim(), "5");
     });
 }
 

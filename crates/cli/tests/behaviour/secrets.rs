@@ -1,7 +1,8 @@
 //! Secrets: kept encrypted, given to commands, and nowhere else.
 
-use crate::place::{PYTHON, Place, SOON, everyone, outcome, started};
+use crate::place::{PYTHON, Place, SOON, everyone, lines_of, outcome, started};
 use crate::schema::is_valid;
+use crate::sessions_durable::keepers;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use std::fs;
@@ -35,6 +36,40 @@ fn the_key_of_the_secrets_is_said_and_moves_only_when_told() {
         assert!(said.stderr.contains("DBUS_SESSION_BUS_ADDRESS is not set"), "{}", said.stderr);
         place.says(&["secret", "key", "--move-to", "file"], 0);
         assert_eq!(place.says(&["secret", "key"], 0).text(), "file\n");
+    });
+}
+
+/// How large a core of this process may be.
+fn most_of_core(pid: &str) -> u64 {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    line.split_whitespace().nth(4).unwrap().parse().unwrap_or(u64::MAX)
+}
+
+#[test]
+fn who_holds_values_leaves_no_core() {
+    everyone(|place| {
+        add(place, "T", &value(place));
+        let with_cores = |words: &str| {
+            let mut shell = place.host("bash");
+            let line = format!("ulimit -Sc \"$(ulimit -Hc)\"; exec {words}");
+            shell.args(["-c", &line, place.program()]);
+            shell
+        };
+        let control =
+            outcome(with_cores("cat /proc/self/limits").stdin(Stdio::null()), SOON).text();
+        assert!(control.contains("Max core file size        unlimited"), "the control: {control}");
+        let mut run = with_cores("\"$0\" run --secret-file T --shell 'echo on; sleep 100'");
+        let mut run = started(run.stdout(Stdio::piped()));
+        let said = lines_of(run.stdout.take().unwrap()).recv_timeout(SOON).unwrap();
+        assert_eq!((&*said, most_of_core(&run.id().to_string())), ("on", 1));
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let created = outcome(&mut with_cores("\"$0\" create --name k"), SOON);
+        assert_eq!(created.code(), Some(0), "{created:?}");
+        for keeper in keepers(place) {
+            assert_eq!(most_of_core(&keeper), 1);
+        }
     });
 }
 
