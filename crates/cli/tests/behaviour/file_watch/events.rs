@@ -35,7 +35,11 @@ fn every_sort_of_event_is_told_under_its_name() {
         watched.until("modified    host");
         place.says(&["file", "cp", "s", "host", "copy"], 0);
         // Until it has its name nobody hears of it.
-        assert_eq!(watched.until("created     copy"), ["created     copy"]);
+        let lines = watched.until("created     copy");
+        assert!(
+            !lines.iter().any(|line| line.contains('#') || line.contains(".cofferdam-")),
+            "{lines:?}"
+        );
         inside(place, "echo x >'#12'; chmod 600 '#12'");
         watched.until("attributes  #12");
         watched.interrupt();
