@@ -1,6 +1,6 @@
 //! Secrets: kept encrypted, given to commands, and nowhere else.
 
-use crate::place::{PYTHON, Place, SOON, everyone, lines_of, outcome, started};
+use crate::place::{PYTHON, Place, SOON, everyone, lines_of, outcome, skipped, started};
 use crate::schema::is_valid;
 use crate::sessions_durable::keepers;
 use base64::Engine;
@@ -58,7 +58,9 @@ fn who_holds_values_leaves_no_core() {
         };
         let control =
             outcome(with_cores("cat /proc/self/limits").stdin(Stdio::null()), SOON).text();
-        assert!(control.contains("Max core file size        unlimited"), "the control: {control}");
+        if !control.contains("Max core file size        unlimited") {
+            return skipped("cores", "the caller's hard limit lets no process leave one");
+        }
         let mut run = with_cores("\"$0\" run --secret-file T --shell 'echo on; sleep 100'");
         let mut run = started(run.stdout(Stdio::piped()));
         let said = lines_of(run.stdout.take().unwrap()).recv_timeout(SOON).unwrap();
