@@ -34,7 +34,8 @@ pub(crate) fn is_gone(first: i32, pidfd: &OwnedFd, within: Duration) -> Result<b
     }
 }
 
-fn has_ended(pidfd: &OwnedFd, within: Duration) -> Result<bool, Errno> {
+/// Whether a process ends within so long, or has ended.
+pub(crate) fn has_ended(pidfd: &OwnedFd, within: Duration) -> Result<bool, Errno> {
     let until = Instant::now() + within;
     loop {
         let left = until.saturating_duration_since(Instant::now());

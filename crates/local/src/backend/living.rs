@@ -18,7 +18,6 @@ use cofferdam_core::{
     SandboxRecord,
 };
 use cofferdam_guestd::apply::LostPin;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -296,13 +295,7 @@ impl First {
 
     /// Whether it is gone, and with it all that is in its process namespace.
     fn is_gone(&self) -> Result<bool> {
-        loop {
-            match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&Timespec::default())) {
-                Ok(ready) => return Ok(ready > 0),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(Self::waited(errno)),
-            }
-        }
+        clearing::has_ended(&self.pidfd, Duration::ZERO).map_err(Self::waited)
     }
 
     fn end(&self) -> Result<()> {
